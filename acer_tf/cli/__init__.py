@@ -1,1 +1,1 @@
-"""Command lines: parsing, and what several commands share."""
+"""Command lines: parsing, and code that several commands share."""

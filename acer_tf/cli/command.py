@@ -1,4 +1,4 @@
-"""The `main` of a command: its flags, its exit status, one-line errors."""
+"""The `main` of a command: its flags, its exit status and one-line errors."""
 
 import errno
 import functools
@@ -17,24 +17,24 @@ STATUSES: Mapping[type[Exception], ExitStatus] = {
     InputError: ExitStatus.BAD_INPUT,
     EnvironmentFailedError: ExitStatus.FAILED,
 }
-"""Exit status after an error of each kind; a kind comes before those that include it."""
+"""Exit status for each kind of error, subclasses before their base classes."""
 
 Flags = TypeVar("Flags")
 Main = Callable[[Sequence[str]], int]
-"""From the words after the command to its exit status."""
+"""Function from the words after the command to the exit status."""
 
 
 def guarded(main: Main) -> Main:
-    """Wraps `main` so that expected errors become one line on standard error and an exit status, that of `STATUSES`.
+    """Wraps `main` so that expected errors become one line on standard error and an exit status from `STATUSES`.
 
-    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130, SIGTERM 143; other
-    errors propagate. From here on the output of the process may go to a closed pipe or a full disk.
+    The line follows an environment's own traceback, if any. Ctrl-C yields status 130, SIGTERM 143; other errors
+    propagate. From here on, the output of the process may go to a closed pipe or a full disk.
     """
 
     @functools.wraps(main)
     def wrapper(argv: Sequence[str]) -> int:
         keep_output_open()
-        raise_on_interrupt()  # what the command's modules import has been imported
+        raise_on_interrupt()  # the command's imports are complete
         try:
             with raise_on_termination():
                 return main(argv)
@@ -59,9 +59,9 @@ def guarded(main: Main) -> Main:
 
 
 def command(name: str, flags: type[Flags], run: Callable[[Flags], int | None]) -> Main:
-    """Returns the `main` of a command: parses its flags, runs it, and turns expected errors into an exit status.
+    """Returns the `main` of a command, which parses flags, runs it, and turns expected errors into an exit status.
 
-    The name is that of the module, for the help; `run` returns the exit status, None for 0. Commands that parse in
+    The name is the module's, for the help; `run` returns the exit status, or None for 0. Commands that parse in
     several steps wrap their own function in `guarded` instead.
     """
     return guarded(lambda argv: run(parse(name, flags, argv)) or 0)

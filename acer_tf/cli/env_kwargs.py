@@ -11,7 +11,7 @@ def env_kwargs(words: Sequence[str]) -> dict[str, Any]:
     """Reads arguments of an environment.
 
     Args:
-        words: `name:value` or `name=value`, with values in YAML (5.0, true, [1, 2], text); or one mapping in YAML or
+        words: `name:value` or `name=value`, with values in YAML (5.0, true, [1, 2], text), or one mapping in YAML or
             JSON, such as `{gravity: 5.0}`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Flags of the network: whatever the command itself does not know."""
+"""Flags of the network: all flags that the command itself does not know."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -10,16 +10,16 @@ from acer_tf.storage.yaml_text import parse_typed
 
 
 def network_arguments(words: Sequence[str], own: Collection[str], network: str) -> dict[str, Any]:
-    """Reads what the command's own flags left over: `--name=value` or `--name value`; a switch is also `--[no_]name`.
+    """Reads words that are not the command's own flags: `--name=value`, `--name value` or, for switches, `--[no_]name`.
 
     Args:
-        words: what was left over. Values are YAML, such as 2, 1e-3, true or [16, 32].
-        own: names of the command's own flags, to find what was misspelt.
-        network: its name.
+        words: the words. Values are YAML, such as 2, 1e-3, true or [16, 32].
+        own: names of the command's own flags, to recognise misspelt ones.
+        network: name of the network.
 
     Raises:
         InputError: the network does not exist, a word follows no flag, a flag has no value or one that is not valid
-            YAML, or neither the command nor the network has it.
+            YAML, or neither the command nor the network has the flag.
     """
     check_network(network)
     switches = {name for name, argument in NETWORKS[network].items() if argument.kind is bool}

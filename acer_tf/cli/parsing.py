@@ -1,4 +1,4 @@
-"""Flags that dataclasses describe: words of a command line to values, and the help."""
+"""Flags described by dataclasses: parses command lines into values, and prints the help."""
 
 import contextlib
 import dataclasses
@@ -38,10 +38,10 @@ Values = Mapping[str, Any]
 
 POSITIONAL = "positional"
 Positional = Annotated[Value, POSITIONAL]
-"""Annotation of a field that is an argument, not a flag."""
+"""Annotation of fields that are arguments, not flags."""
 HELP = ("--help", "-h")
 LITERALS = ("true", "false", "none", "null")
-"""Words that are the value of a flag that is True or False, if they follow it."""
+"""Words that count as the value of a True or False flag, if they follow it."""
 EXPECTED = {
     int: "a whole number >= 0, such as 16 or 1e6",
     float: "a number",
@@ -50,12 +50,12 @@ EXPECTED = {
     Path: "a path",
     types.NoneType: "None",
 }
-"""Types of the values that words can stand for, and what an error message calls them."""
+"""Types of values, and their names in error messages."""
 REST = "rest"
 
 
 class INT(int):
-    """Type of which cyclopts makes whole numbers >= 0 from words, such as 16 or 1e6; the help shows its name."""
+    """The type with which cyclopts reads whole numbers >= 0, such as 16 or 1e6; the help shows its name."""
 
     def __new__(cls, text: str) -> int:  # type: ignore[misc]
         """Returns the number; raises ValueError for any other word."""
@@ -66,7 +66,7 @@ class INT(int):
 
 
 class PATH:
-    """Type of which cyclopts makes paths from words; the help shows its name."""
+    """The type with which cyclopts reads paths; the help shows its name."""
 
     def __new__(cls, text: str) -> Path:  # type: ignore[misc]
         """Returns the path."""
@@ -74,10 +74,10 @@ class PATH:
 
 
 class OptionalValue(NamedTuple):
-    """Annotation of a flag whose path may be left out, which makes it empty.
+    """Annotation of a flag whose path may be left out, and is then empty.
 
     Attributes:
-        pattern: regular expression of a word that is the path, if it follows the flag.
+        pattern: regular expression for a word after the flag that is the path.
     """
 
     pattern: str
@@ -88,9 +88,9 @@ class Flag(NamedTuple):
 
     Attributes:
         field: the field.
-        hint: its type.
-        marks: its annotations, such as `POSITIONAL`.
-        group: the class that declares it, which is a box of the help.
+        hint: type of the field.
+        marks: annotations of the field, such as `POSITIONAL`.
+        group: the class that declares it, which is a box in the help.
     """
 
     field: dataclasses.Field[Any]
@@ -116,7 +116,7 @@ class Flag(NamedTuple):
 
 
 def flags_of(kind: type[Any]) -> Iterator[Flag]:
-    """Yields the flags and arguments of a dataclass; those of base classes come first."""
+    """Yields the flags and arguments of a dataclass, those of base classes first."""
     hints, annotated = typing.get_type_hints(kind), typing.get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         group = next(base for base in reversed(kind.__mro__) if field.name in vars(base).get("__annotations__", ()))
@@ -134,10 +134,10 @@ def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
 
 
 class Parser:
-    """Parser of a command's words.
+    """Parser for the words of a command.
 
-    Whole numbers may be written as 1e6, names with underscores or hyphens. A flag x that is True or False is written
-    --x, --no_x, --x=False or --x False. If a flag is given twice, the last value counts.
+    Whole numbers may be written as 1e6, and names with underscores or hyphens. A True or False flag x is written --x,
+    --no_x, --x=False or --x False. If a flag is given twice, the last value counts.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Parser:
             command: module name, for the help.
             description: text above the flags in the help.
             groups: dataclasses of the flags.
-            takes_others: whether words that belong to no flag are returned, rather than refused.
+            takes_others: whether to return words that belong to no flag instead of refusing them.
         """
         self._command = command
         self._description = "\n\n".join(" ".join(text.split()) for text in description.split("\n\n"))
@@ -159,22 +159,22 @@ class Parser:
 
     @property
     def names(self) -> list[str]:
-        """Names of the flags, without arguments."""
+        """Names of the flags, without those of arguments."""
         return [flag.name for flag in self._flags if not flag.is_positional]
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Defaults of the dataclasses' fields by name."""
+        """Defaults of the dataclasses' fields, by name."""
         return {flag.name: flag.field.default for flag in self._flags}
 
     def read(
         self, argv: Sequence[str], defaults: Callable[[Values], Values] | None = None
     ) -> tuple[dict[str, Any], list[str]]:
-        """Returns the values of the fields that were given, and the words that belong to no flag.
+        """Returns the values of given fields, and the words that belong to no flag.
 
         Args:
             argv: the words after the command.
-            defaults: returns values for the help that replace the defaults of fields, from those that were given.
+            defaults: returns, for given values, values that replace the defaults of fields in the help.
 
         Raises:
             InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.
@@ -196,7 +196,7 @@ class Parser:
         return values, list(values.pop(REST, ()))
 
     def _joined(self, words: Sequence[str]) -> list[str]:
-        """Joins flags that may be alone with the word that follows, if it is their value."""
+        """Joins flags whose value is optional with the next word, if it is their value."""
         patterns = {f.name: mark.pattern for f in self._flags for mark in f.marks if isinstance(mark, OptionalValue)}
         joined, rest = [], list(words)
         while rest:
@@ -221,17 +221,17 @@ class Parser:
 
     @property
     def _switches(self) -> Collection[str]:
-        """Names of flags that are True or False."""
+        """Names of True or False flags."""
         return {flag.name for flag in self._flags if flag.hint in (bool, bool | None)}
 
     def _mentioned(self, words: Sequence[str]) -> list[Flag]:
-        """Returns the arguments and the flags that words may be: the more flags cyclopts has, the longer it takes."""
+        """Returns the arguments, and flags that may be among the words, as cyclopts takes longer with more flags."""
         names = {flag_name(word) for word in words}
         names |= {name.removeprefix("no_") for name in names}
         return [flag for flag in self._flags if flag.is_positional or flag.name in names]
 
     def _app(self, flags: Sequence[Flag], docs: Mapping[str, str], defaults: Values) -> App:
-        """Returns cyclopts' parser for a function that takes flags as arguments."""
+        """Returns cyclopts' parser for a function with flags as arguments."""
         groups: dict[str, Group] = {}
         parameters = []
         for flag in flags:
@@ -265,7 +265,7 @@ class Parser:
         return app
 
     def _usage(self) -> str:
-        """Returns the command with its arguments, which come first: a flag of several words would take them."""
+        """Returns the command with its arguments, which come first, as a flag of several words would take them."""
         names = [
             flag.name.upper() if flag.field.default is dataclasses.MISSING else f"[{flag.name.upper()}]"
             for flag in self._arguments
@@ -273,7 +273,7 @@ class Parser:
         return " ".join([program(self._command), *names, *["[OPTIONS]"] * bool(self.names)])
 
     def _about(self, flag: Flag) -> str:
-        """Returns the first sentences of the docstring of a flag's box; the command's own is above all boxes."""
+        """Returns the beginning of the docstring of a flag's box; the command's own is shown above all boxes."""
         text = " ".join((inspect.getdoc(flag.group) or "").split("\n\n")[0].split())
         return "" if flag.is_positional or self._description.startswith(text) else text
 
@@ -285,7 +285,7 @@ class Parser:
         return {field.arg_name: " ".join((field.description or "").split()) for field in fields}
 
     def _sentence(self, error: CycloptsError, words: Sequence[str]) -> str:
-        """Returns the error in the words of a command line in one sentence."""
+        """Describes an error in one sentence, in terms of the command line."""
         if isinstance(error, UnknownOptionError):
             word = error.token.keyword or error.token.value
             if not word.startswith("--"):
@@ -312,7 +312,7 @@ class Parser:
         return " ".join(str(error).split())
 
     def _unused(self, word: str, words: Sequence[str]) -> str:
-        """Returns the message that a word is neither an argument nor the value of a flag."""
+        """Returns a message that a word is neither an argument nor the value of a flag."""
         pairs = itertools.pairwise(words)
         before = next((flag_name(flag) for flag, other in pairs if other == word and flag.startswith("--")), "")
         if before in self._switches:
@@ -340,18 +340,18 @@ def _parameter(flag: Flag, default: Any, group: Group, doc: str) -> inspect.Para
 
 
 def _kinds(hint: Any) -> Sequence[Any]:
-    """Returns the parts of a type that words can stand for."""
+    """Returns the alternatives in a type that words can represent."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [part for part in parts if part in EXPECTED or typing.get_origin(part) in (Literal, tuple, Mapping)] or [str]
 
 
 def _takes_several(hint: Any) -> bool:
-    """Returns whether a flag of this type takes several words."""
+    """Returns whether flags of this type take several words."""
     return any(typing.get_origin(kind) in (tuple, Mapping) for kind in _kinds(hint))
 
 
 def _readable(hint: Any) -> Any:
-    """Returns a type as cyclopts is to read it: with counts for whole numbers, and words `name:value` for mappings."""
+    """Returns a type in the form for cyclopts: with counts for whole numbers, and words `name:value` for mappings."""
     if hint in (int, Path):
         return INT if hint is int else PATH
     if typing.get_origin(hint) is tuple:
@@ -370,13 +370,13 @@ def _readable(hint: Any) -> Any:
 
 
 def _last(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Returns the words after the last of several flags of the same name; of arguments, all words."""
+    """Returns the words after the last of several flags with the same name; for arguments, all words."""
     begins = [n for n, token in enumerate(tokens) if token.keyword is not None and token.index == 0]
     return tokens[begins[-1] :] if begins else tokens
 
 
 def _expected(hint: Any) -> str:
-    """Returns what a flag's value has to be, for messages."""
+    """Describes the values that a flag accepts, for messages."""
     kinds = [typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind for kind in _kinds(hint)]
     choices = [str(choice) for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
     words = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)

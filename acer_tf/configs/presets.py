@@ -18,7 +18,7 @@ from acer_tf.system.command_line import program
 FOLDER = Path(__file__).parent
 BASELINES = "baselines"
 CONTINUOUS_ACTIONS = "HalfCheetah-v5"
-"""The preset whose settings are a start for any continuous task: see docs/continuous.md."""
+"""The preset whose settings are a start for any continuous task; see docs/continuous.md."""
 
 COMMAND: Mapping[str, Any] = {
     "env": Text,
@@ -34,11 +34,11 @@ COMMAND: Mapping[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """Settings under a name; what is not in it keeps its default.
+    """Settings under a name; those that it leaves out have their defaults.
 
     Attributes:
-        name: as it was asked for.
-        command: settings of the environment and `network`, `value_network`, under the names of the commands' flags.
+        name: name or path that the user gave.
+        command: settings of the environment, `network` and `value_network`, under the names of the commands' flags.
         network_kwargs: arguments of the named network.
         config: fields of `Config`.
         continuous: fields of `Continuous`.
@@ -57,8 +57,8 @@ def preset_names() -> list[str]:
 
 
 def presets_of(env_id: str) -> list[str]:
-    """Returns the names of the presets of an environment, the one with its name first."""
-    about_it = [name for name in preset_names() if env_id in preset_text(name)]  # parsing all takes a tenth of a second
+    """Returns the names of the presets for an environment, first the one with its name."""
+    about_it = [name for name in preset_names() if env_id in preset_text(name)]  # parsing all would take 0.1 s
     names = [name for name in about_it if load_preset(name).command.get("env") == env_id]
     return sorted(names, key=lambda name: name != env_id)
 
@@ -67,8 +67,8 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
     """Reads a preset and checks every key and value.
 
     Args:
-        name: one of `preset_names()`, or the path of a file of your own, ending in .yml.
-        env_id: the environment it is loaded for, None for its own; for another one its `env_kwargs` are left out.
+        name: one of `preset_names()`, or the path of your own file, ending in .yml.
+        env_id: environment to load it for, or None for its own; for another one, its `env_kwargs` are left out.
 
     Raises:
         InputError: there is no such preset, or a key or value in it cannot work; the message names the nearest choice.
@@ -93,7 +93,7 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
 
 
 def chosen_preset(given: Mapping[str, Any]) -> Preset:
-    """Returns the preset that the flag `preset` names, or else baselines' settings, for the environment of `env`.
+    """Returns the preset that the flag `preset` names, or else baselines' settings, for the environment `env`.
 
     Args:
         given: values of flags.
@@ -105,7 +105,7 @@ def chosen_preset(given: Mapping[str, Any]) -> Preset:
 
 
 def preset_for_continuous_actions() -> Preset:
-    """Returns the settings for continuous actions that were tuned on several tasks, without environment and length."""
+    """Returns settings for continuous actions that were tuned on several tasks, without environment and length."""
     preset = load_preset(CONTINUOUS_ACTIONS)
     command = {key: value for key, value in preset.command.items() if key != "env"}
     config = {key: value for key, value in preset.config.items() if key != "total_timesteps"}
@@ -113,14 +113,14 @@ def preset_for_continuous_actions() -> Preset:
 
 
 def with_preset(defaults: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
-    """Returns the settings of a command where no flag is given.
+    """Returns the settings of a command for flags that are not given.
 
     Args:
-        defaults: those of the command itself, by name.
-        preset: what takes their place.
+        defaults: the command's own defaults, by name.
+        preset: the preset that replaces them.
 
     Raises:
-        InputError: the preset sets what the command does not have.
+        InputError: the preset has a setting that the command lacks.
     """
     values: dict[str, Any] = {"preset": preset.name, **preset.command, **preset.config, **preset.continuous}
     if "policy" in defaults and "network" in values:
@@ -144,7 +144,7 @@ def preset_text(name: str) -> str:
 
 
 def _fields(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of the settings that are fields of a dataclass, as it validates them."""
+    """Returns the settings that are fields of a dataclass, as validated by it."""
     given = {name: settings[name] for name in _names(kind) if name in settings}
     valid = kind(**given)
     return {name: getattr(valid, name) for name in given}

@@ -1,4 +1,4 @@
-"""Tasks that presets have learned: what they are like, and how long it took, from `tasks.csv`."""
+"""Tasks that presets have learned: their traits, and how long learning took, from `tasks.csv`."""
 
 import csv
 import math
@@ -13,19 +13,19 @@ from acer_tf.packing import Packed
 
 FILE = Path(__file__).with_name("tasks.csv")
 MINUTES = (1, 5, 20)
-"""Minutes of training after which the file has a return."""
+"""Minutes of training for which the file has a return."""
 SMALL = 36
-"""Pixels: images with fewer in a side are too small for the convolutions of `cnn`."""
+"""Fewest pixels in each side of an image for the convolutions of `cnn`."""
 
 
 class Traits(NamedTuple):
-    """What matters of a task for the choice of a preset.
+    """The traits of a task that matter for the choice of a preset.
 
     Attributes:
         observations: `vectors`, `small images` or `images`.
         actions: `discrete` or `continuous`.
         episode: agent steps of an episode of random play.
-        microseconds: duration of an agent step of one environment.
+        microseconds: duration of an agent step in one environment.
         returned: mean raw return of an episode of random play.
     """
 
@@ -37,15 +37,15 @@ class Traits(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task, and what a preset made of it, as a folder of docs/results has it.
+    """A task and a preset's results on it, from a folder of docs/results; numbers are means over seeds.
 
     Attributes:
         env: environment id.
-        preset: its name.
+        preset: name of the preset.
         results: name of the folder.
-        traits: what it is like.
+        traits: traits of the task.
         after: mean raw return of the training episodes around each of `MINUTES`; nan after the end.
-        minutes: of a whole run; mean over the seeds, as all of these.
+        minutes: duration of a complete run.
         score: mean raw return in the last tenth of a run.
     """
 
@@ -59,10 +59,10 @@ class Task(NamedTuple):
 
 
 def kinds(observations: gym.Space[Any], actions: gym.Space[Any]) -> tuple[str, str]:
-    """Returns the kinds of observations and actions, as in `Traits`, of the spaces that training sees.
+    """Returns the kinds of observations and actions, as in `Traits`, for the spaces that training sees.
 
     Raises:
-        InputError: channels of images come first, which no network for images takes.
+        InputError: channels of images come first, which no network for images accepts.
     """
     images = observations.images.values() if isinstance(observations, Packed) else [observations]
     shape = max((image.shape or () for image in images), key=len)
@@ -85,9 +85,9 @@ def tasks() -> list[Task]:
 
 
 def nearest(traits: Traits, among: Sequence[Task]) -> Task:
-    """Returns the task whose episodes are most alike in length and whose steps in duration, both as ratios.
+    """Returns the task with the most similar length of episodes and duration of steps, both as ratios.
 
-    Of those with the same kinds of observations and actions; where there is none, of those with the same actions.
+    It chooses from tasks with the same kinds of observations and actions or, if there are none, the same actions.
     """
     same_actions = [task for task in among if task.traits.actions == traits.actions]
     alike = [task for task in same_actions if task.traits.observations == traits.observations]

@@ -1,1 +1,1 @@
-"""Small trained agents that ship with the package: for each a zip that `ACER.save` wrote, and a card."""
+"""Small trained agents that ship with the package: each has a zip that `ACER.save` wrote, and a card."""

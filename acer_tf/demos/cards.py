@@ -16,15 +16,15 @@ class Card(NamedTuple):
     Attributes:
         env: id of the environment.
         command: the command that trained it.
-        seed: of the training.
-        steps: agent steps that it has learned from.
-        mean: mean return of `episodes` episodes with actions drawn from the policy.
+        seed: seed of the run.
+        steps: agent steps from which it has learned.
+        mean: mean return of `episodes` episodes with actions sampled from the policy.
         std: standard deviation of these returns.
         episodes: number of episodes.
-        date: day of the training.
-        versions: of the packages that it was trained with.
-        licence: of the agent.
-        note: what else there is to say.
+        date: day of the run.
+        versions: versions of the packages with which it was trained.
+        licence: licence of the agent.
+        note: further remarks.
     """
 
     env: str

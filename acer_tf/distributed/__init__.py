@@ -1,1 +1,1 @@
-"""Everything that knows Ray: access to a cluster, collectors of segments, an engine of trials."""
+"""Everything that uses Ray: access to a cluster, collectors of segments, and an engine for trials."""

@@ -1,4 +1,4 @@
-"""Access to a Ray cluster: its token, and a check that it is wanted and accepted before Ray connects."""
+"""Access to a Ray cluster: its token, and a check that the cluster requires and accepts it before Ray connects."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 from acer_tf.errors import InputError
 
 MODE, TOKEN, TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
-"""Ray's variables for the authentication of processes and nodes."""
+"""Ray's environment variables for the authentication of processes and nodes."""
 DEFAULT_TOKEN_PATH = Path(".ray") / "auth_token"
-"""Ray's file of the token if no variable names another, below the home directory."""
+"""Ray's default file for the token, below the home directory."""
 PROBE_SECONDS = 5.0
 TOKEN_HINT = (
     "start every node with RAY_AUTH_MODE=token and the same token, which `ray get-auth-token --generate` writes to "
@@ -22,17 +22,17 @@ _ADDRESS = re.compile(r"([^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
 
 
 def token_variables(is_new: bool) -> dict[str, str]:
-    """Returns the variables that a process needs in order to authenticate itself.
+    """Returns the environment variables that a process needs to authenticate itself.
 
     Args:
-        is_new: whether a new cluster starts, for which a token is made if there is none.
+        is_new: whether a new cluster starts, for which a missing token is made.
 
     Raises:
-        InputError: the user has disabled authentication, or there is no token for a cluster that exists.
+        InputError: the user has disabled authentication, or there is no token for an existing cluster.
     """
     if os.environ.get(MODE, "token").lower() != "token":
         raise InputError(
-            f"{MODE} is '{os.environ[MODE]}', so that anybody who reaches Ray's ports could run code here; "
+            f"{MODE} is '{os.environ[MODE]}', so anybody who can reach Ray's ports could run code here; "
             f"expected {MODE}=token or no such variable."
         )
     token = _token() or (secrets.token_hex(32) if is_new else "")
@@ -48,12 +48,12 @@ def check_address(address: str) -> None:
 
 
 def check_access(address: str, token: str) -> None:
-    """Checks that a cluster answers, wants a token, and accepts this one; takes milliseconds where Ray tries for long.
+    """Checks within milliseconds that a cluster answers, requires a token, and accepts this one.
 
-    The token is not sent to a cluster that wants none.
+    Ray itself would keep trying for long. The token is not sent to a cluster that does not require one.
 
     Raises:
-        InputError: one of these is not so.
+        InputError: it does not.
     """
     import grpc
 
@@ -68,7 +68,7 @@ def check_access(address: str, token: str) -> None:
         status = answer(())
         if status == grpc.StatusCode.OK:
             raise InputError(
-                f"the Ray cluster at {address} requires no token, so that anybody who can reach its ports can run code "
+                f"the Ray cluster at {address} requires no token, so anybody who can reach its ports can run code "
                 f"on it; {TOKEN_HINT}."
             )
         if status == grpc.StatusCode.UNAUTHENTICATED:

@@ -1,4 +1,4 @@
-"""A collector: environments and a copy of the policy, without optimiser or average, in a process of its own."""
+"""A collector: environments and a copy of the policy, without optimiser or average, in its own process."""
 
 import contextlib
 import dataclasses
@@ -32,14 +32,14 @@ Weights = Sequence[NDArray[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Blueprint:
-    """Parts of a collector, in a form that other processes can make them from.
+    """The parts of a collector, in a form from which other processes can make them.
 
     Attributes:
         make_env: makes environments, which get the wrappers of training.
         network: name of the network, or the function that makes it.
-        network_kwargs: its arguments.
+        network_kwargs: arguments of the network.
         config: hyper-parameters.
-        continuous: settings that only Box actions have.
+        continuous: settings for Box actions only.
         reward_scale: factor on the rewards that the agent sees.
     """
 
@@ -52,7 +52,7 @@ class Blueprint:
 
 
 class Signature(NamedTuple):
-    """Facts that decide shapes and dtypes of segments: they differ if a node has other versions than the learner."""
+    """Facts that decide the shapes and dtypes of segments, which differ if a node has other versions."""
 
     version: str
     num_env: int
@@ -66,11 +66,11 @@ class Signature(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A segment on its way to the learner, which Ray's object store carries as arrays.
+    """A segment on its way to the learner, as arrays in Ray's object store.
 
     Attributes:
-        segment: without observations, and without what updates do not read.
-        episodes: whole episodes that ended in it, with the collector's own clock.
+        segment: the segment, without observations and fields that updates do not read.
+        episodes: whole episodes that ended in it, by the collector's own clock.
     """
 
     segment: Segment
@@ -78,27 +78,27 @@ class Collected(NamedTuple):
 
     @classmethod
     def of(cls, segment: Segment, episodes: list[Episode], config: Config, is_compressed: bool) -> "Collected":
-        """Returns a segment with each frame once, compressed if replay will keep it so."""
-        # Stacked observations would take S times the bytes of the frames, and compressed frames about 1 % of these.
+        """Returns a segment that holds each frame once, compressed if replay keeps it so."""
+        # Stacked observations take S times as many bytes as frames, and compressed frames about 1 % of the frames'.
         frames = CompressedFrames(segment.enc_obs) if is_compressed else segment.enc_obs
         unread: dict[str, Any] = dict.fromkeys(config.unread, segment.rewards[:, :0])
         return cls(segment._replace(enc_obs=frames, obs=np.empty(0), **unread), episodes)
 
     def whole_segment(self) -> Segment:
-        """Returns the segment with its observations; compressed frames stay compressed besides, for replay."""
+        """Returns the segment with its observations, and also with compressed frames if any, for replay."""
         frames = self.segment.enc_obs
         if isinstance(frames, CompressedFrames):
             frames = frames.decompressed()
-        # As the buffer restacks a drawn segment: the same observations bit for bit.
+        # As the buffer restacks a drawn segment, so observations are the same bit for bit.
         return self.segment._replace(obs=stack_obs(frames, self.segment.dones))
 
 
 class NotBegunError(RuntimeError):
-    """Raised by a process that was started anew and has not begun yet."""
+    """Raised by a restarted process that has not begun yet."""
 
 
 class Collector:
-    """Collects segments on request; everything it needs is made when it first begins."""
+    """Collects segments on request; makes all its parts when it first begins."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         """Keeps the blueprint."""
@@ -106,7 +106,7 @@ class Collector:
         self._parts: tuple[FrameStack, Runner, Actor] | None = None
 
     def begin(self, seed: int) -> Signature:
-        """Starts new episodes, with this seed of environments and actions.
+        """Starts new episodes, with this seed for environments and actions.
 
         Raises:
             InputError: the environments or the policy cannot be made.
@@ -116,7 +116,7 @@ class Collector:
             if self._parts is None:
                 self._parts = self._made()
             env, runner, actor = self._parts
-            # Actions and episodes both follow from the seed of this incarnation.
+            # The seed of this incarnation determines both actions and episodes.
             actor.generator.reset_from_seed(seed)
             runner.restart(seed, is_recorded=False)
             return Signature.of(env)
@@ -139,7 +139,7 @@ class Collector:
         return Collected.of(segment, runner.episodes, config, compressed_row(env, config) is not None)
 
     def _made(self) -> "tuple[FrameStack, Runner, Actor]":
-        """Makes environments and policy; TensorFlow, which is imported here, gets one thread and no GPU."""
+        """Makes environments and policy; imports TensorFlow, with one thread and no GPU."""
         blueprint, config = self._blueprint, self._blueprint.config
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the GPU is the learner's
         prepare_tensorflow(str(blueprint.network), threads=1)  # a collector has one processor
@@ -150,13 +150,13 @@ class Collector:
         from acer_tf.policies.make import make_policy
         from acer_tf.runner import Runner
 
-        # The wrappers of the learner's own environments, without running moments.
+        # The same wrappers as in the learner, without running moments.
         env = training_env(blueprint.make_env(), reward_scale=blueprint.reward_scale, gamma=config.gamma)
         policy = make_policy(
             blueprint.network,
             env.single_observation_space,
             env.single_action_space,
-            np.random.RandomState(0),  # initial weights, which the learner's replace
+            np.random.RandomState(0),  # initial weights, to be replaced by the learner's
             0,
             blueprint.continuous,
             config.precision,
@@ -169,7 +169,7 @@ class Collector:
 
 @contextlib.contextmanager
 def _portable_errors() -> Iterator[None]:
-    """Puts an environment's traceback into the message of the error: pickle carries no cause, and no arrays."""
+    """Puts an environment's traceback into the error's message and drops its arrays: pickle would keep neither."""
     try:
         yield
     except (EnvironmentFailedError, NotFiniteError) as error:

@@ -1,4 +1,4 @@
-"""State of each collector, and metrics of all, as the learner sees them."""
+"""The state of each collector and the metrics of all, as the learner sees them."""
 
 import dataclasses
 import time
@@ -9,15 +9,15 @@ import numpy as np
 from acer_tf.distributed.collector import Collected
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
-"""Seconds before a lost collector is asked to begin again: at first, and after many failures."""
+"""Seconds before a lost collector is asked to begin again, at first and after many failures."""
 
 
 @dataclasses.dataclass(eq=False)
 class Order:
-    """A segment that a collector was told to collect.
+    """A segment that a collector has been asked for.
 
     Attributes:
-        version: updates behind the weights that it is collected with.
+        version: number of updates behind the weights to collect it with.
         collected: the segment, once it has arrived.
     """
 
@@ -27,18 +27,18 @@ class Order:
 
 @dataclasses.dataclass(eq=False)
 class CollectorState:
-    """State of one collector, as the learner sees it.
+    """The state of one collector, as the learner sees it.
 
     Attributes:
         index: number of the collector.
-        incarnation: how often it was lost or started new episodes; answers from before are ignored.
+        incarnation: how often it was lost or started new episodes; answers from earlier incarnations are ignored.
         asked_at: time at which it was asked to begin; None if it was not.
-        is_begun: whether it has answered that it has.
-        retry_at: time at which a lost collector is asked to begin again.
-        failures: how often in a row it was lost.
-        deadline: time at which it is replaced, unless it has answered by then.
-        orders: not arrived yet, oldest first.
-        untaken: segments that have arrived, but which the learner has not taken yet.
+        is_begun: whether it has confirmed that it has begun.
+        retry_at: time at which to ask a lost collector to begin again.
+        failures: how often it was lost in a row.
+        deadline: time at which to replace it, unless it has answered by then.
+        orders: orders that have not arrived yet, oldest first.
+        untaken: segments that have arrived but that the learner has not taken yet.
     """
 
     index: int
@@ -52,14 +52,14 @@ class CollectorState:
     untaken: int = 0
 
     def begin_again(self, at: float = 0.0) -> None:
-        """Forgets its orders; from this time on it may be asked to begin."""
+        """Forgets its orders; from this time on, it may be asked to begin."""
         self.incarnation += 1
         self.asked_at, self.is_begun = None, False
         self.retry_at = at
         self.orders.clear()
 
     def lose(self, now: float) -> None:
-        """Notes that the process was lost; it may begin again after a while, twice as long as the last time."""
+        """Notes that the process was lost; it may begin again after a pause twice as long as the last one."""
         self.begin_again(now + min(FIRST_BACKOFF * 2**self.failures, LONGEST_BACKOFF))
         self.failures = min(self.failures + 1, 16)
 
@@ -69,7 +69,7 @@ class CollectorMetrics:
 
     Attributes:
         replaced: collectors that were lost and began again.
-        dropped: segments that were too stale to be trained on.
+        dropped: segments that were too stale for training.
     """
 
     def __init__(self) -> None:
@@ -78,12 +78,12 @@ class CollectorMetrics:
         self._waited, self._since = 0.0, time.monotonic()
 
     def took(self, staleness: int, waited: float) -> None:
-        """Counts a segment: updates since its weights, and seconds in which the learner had nothing to train on."""
+        """Counts a segment: the updates since its weights, and the seconds for which the learner waited."""
         self._staleness.append(staleness)
         self._waited += waited
 
     def row(self, alive: int) -> dict[str, float]:
-        """Returns the metrics, and begins the next row's."""
+        """Returns the metrics, and starts those of the next row."""
         now = time.monotonic()
         staleness = self._staleness or [0]
         metrics = {

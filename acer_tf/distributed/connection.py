@@ -1,4 +1,4 @@
-"""Connects this process to Ray, on this machine alone or on a cluster, with token authentication."""
+"""Connects this process to Ray, on this machine or on a cluster, with token authentication."""
 
 import contextlib
 import importlib
@@ -14,9 +14,9 @@ from acer_tf.distributed.access import MODE, TOKEN, check_access, check_address,
 from acer_tf.errors import InputError, require
 
 OBJECT_STORE_BYTES = 256 * 2**20
-"""Shared memory of a Ray that is started here."""
+"""Bytes of shared memory for a Ray that is started here."""
 FOLDER = "RAY_TMPDIR"
-"""Ray's variable for the folder of its sockets and logs."""
+"""Ray's environment variable for the folder of its sockets and logs."""
 
 _NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -25,26 +25,26 @@ _NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 def connected(address: str | None = None, cpus: int | None = None) -> Iterator[ModuleType]:
     """Connects to Ray while the block runs, and yields the module `ray`.
 
-    Without an address, Ray starts on this machine, and ends with the block or with this process. It has a token of its
-    own unless the user has one (see `token_variables`), no dashboard, and sends no statistics. Its logs are in a
-    temporary folder that is removed at the end, or, if RAY_TMPDIR is set, there, and are kept.
+    Without an address, Ray starts on this machine, and ends with the block or with this process. It gets its own token
+    unless the user has one (see `token_variables`), has no dashboard, and sends no statistics. Its logs are kept in
+    RAY_TMPDIR if that is set, or else in a temporary folder that is removed at the end.
 
-    A process that is connected already keeps its connection, if the cluster there is authenticated as well: one that
-    this function made ends with the last of the blocks that use it, the user's own never. The variables of
-    authentication stay set in this process: Ray reads them once, when it is imported.
+    A process that is already connected keeps its connection, if that cluster is also authenticated. A connection made
+    by this function ends with the last block that uses it; the user's own connection never ends. The variables for
+    authentication stay set in this process, as Ray reads them once, when it is imported.
 
     Args:
-        address: HOST:PORT of the head of a running cluster, one of whose nodes this machine is; None starts Ray here.
-        cpus: number of processors that a Ray started here gives to tasks and actors; None counts those of the machine.
+        address: HOST:PORT of the head of a running cluster of which this machine is a node; None starts Ray here.
+        cpus: number of processors that a Ray started here gives to tasks and actors; None takes the machine's.
 
     Raises:
         InputError: Ray is not installed, was imported without authentication, or does not start; the cluster does not
-            answer, requires no token or another one; this machine is not one of its nodes.
+            answer, requires no token, or requires another one; or this machine is not one of its nodes.
     """
     require("ray", "clusters and collectors need", "ray")
     if address is not None:
         check_address(address)
-    # Before Ray is imported: it reads the variables of authentication once.
+    # Before Ray is imported, as it reads the variables for authentication only once.
     variables = token_variables(is_new=address is None)
     if address is not None:
         check_access(address, variables[TOKEN])
@@ -58,15 +58,15 @@ def connected(address: str | None = None, cpus: int | None = None) -> Iterator[M
 
 
 class _Connection:
-    """Connection of this process, as far as this module opened it, with the number of blocks that use it."""
+    """The connection of this process, if this module opened it, with the number of blocks that use it."""
 
     def __init__(self) -> None:
         self._opened, self._users = contextlib.ExitStack(), 0
-        self._lock = threading.RLock()  # re-entrant: an agent that is collected as garbage ends its use at any line
+        self._lock = threading.RLock()  # re-entrant: garbage collection of an agent may end its use at any line
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
-        """Counts a user of the connection; the last one closes what was opened."""
+        """Counts a user of the connection; the last one closes it."""
         with self._lock:
             self._users += 1
         try:
@@ -78,17 +78,17 @@ class _Connection:
                     self._opened.close()
 
     def open(self, ray: ModuleType, address: str | None, cpus: int | None) -> None:
-        """Connects to a cluster, or starts Ray here, see `connected`."""
+        """Connects to a cluster, or starts Ray here; see `connected`."""
         arguments: dict[str, object] = {"address": address}
         if address is None:
             arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": OBJECT_STORE_BYTES}
             arguments["include_dashboard"] = False
-            # Sockets and logs of a Ray that ends with its users need not outlive it.
+            # Its sockets and logs need not outlive a Ray that ends with its users.
             if FOLDER not in os.environ:
                 folder = tempfile.TemporaryDirectory(prefix="acer-ray-", ignore_cleanup_errors=True)
                 arguments["_temp_dir"] = self._opened.enter_context(folder)
         self._opened.callback(ray.shutdown)
-        # ray.init takes SIGTERM for itself, but a run saves on it.
+        # ray.init replaces the handler of SIGTERM, on which a run saves.
         with _same_sigterm():
             try:
                 ray.init(log_to_driver=False, logging_level="WARNING", **arguments)
@@ -101,7 +101,7 @@ _CONNECTION = _Connection()
 
 
 def _imported(variables: Mapping[str, str]) -> ModuleType:
-    """Imports Ray with variables that it, and every process that it starts, reads once."""
+    """Imports Ray with environment variables that it and every process it starts read once."""
     ray = sys.modules.get("ray")
     if ray is not None and not ray.is_initialized() and os.environ.get(MODE, "").lower() != variables[MODE]:
         raise InputError(

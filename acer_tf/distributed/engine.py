@@ -1,4 +1,4 @@
-"""Trials on a Ray cluster, whatever happens to workers and nodes meanwhile."""
+"""Runs trials on a Ray cluster, whatever happens to workers and nodes meanwhile."""
 
 import contextlib
 import signal
@@ -24,48 +24,51 @@ from acer_tf.system.children import note
 from acer_tf.system.console import say
 
 STOPPED_SECONDS = 120.0
-"""Without a heartbeat, after which a supervisor counts as stopped; a network file system may show it a minute late."""
+"""Seconds without a heartbeat, which a network file system may delay by a minute, until a supervisor is given up."""
 RETRY_SECONDS = 60.0
-"""Between two attempts to start a program again where the disk is full."""
+"""Seconds between two attempts to restart a program while the disk is full."""
 FUTILE_STARTS = 3
-"""Starts without progress after which a program that was killed counts as failed."""
+"""Starts without progress after which a killed program counts as failed."""
 
 
 class Trial(Protocol):
-    """A training to run; a trial of `acer_tf.trials` is one."""
+    """A training run to start, such as a trial of `acer_tf.trials`."""
 
     @property
     def command(self) -> Sequence[str]:
-        """Words after `python -m`."""
+        """The words after `python -m`."""
 
     @property
     def folder(self) -> Path:
-        """Its run folder, on storage that the nodes share."""
+        """The run folder, on storage that the nodes share."""
 
     @property
     def log(self) -> Path:
-        """File for what it prints."""
+        """File for its output."""
 
 
 class RayEngine:
     """Runs trials on the nodes of a cluster, which share the trials' folders."""
 
     def __init__(self, ray: ModuleType, slots: int | None, cpus: int) -> None:
-        """Takes Ray, connected, the trials that run side by side over all nodes, and the processors of each.
+        """Prepares to run trials.
 
-        Without slots, there are as many trials as the cluster has processors for.
+        Args:
+            ray: the module, connected.
+            slots: trials that run side by side over all nodes; None takes as many as the cluster has processors for.
+            cpus: processors of each trial.
 
         Raises:
-            InputError: no node has so many processors.
+            InputError: no node has this many processors.
         """
-        # A task that fits on no node would stay pending for ever.
+        # A task that fits on no node would stay pending forever.
         most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
         if most < cpus:
             raise InputError(f"trial_cpus is {cpus}, but the largest node of the cluster has {most}.")
         self._ray, self._slots, self._cpus = ray, slots, cpus
 
     def slots(self) -> int:
-        """Returns the given number, or how many trials the nodes that are alive now have room for."""
+        """Returns the given number, or the number of trials for which live nodes now have room."""
         return self._slots or int(self._ray.cluster_resources().get("CPU", 0)) // self._cpus
 
     def start(self, trial: Trial) -> "RemoteProgram":
@@ -74,26 +77,26 @@ class RayEngine:
 
 
 class RemoteProgram:
-    """The program of a trial under a Ray task; its methods are those of `subprocess.Popen`.
+    """The program of a trial under a Ray task, with the methods of `subprocess.Popen`.
 
-    Ray starts the task again, without limit, when its worker or node ends. It is started again from here when its
-    worker is stopped, or when the program itself was killed, for want of memory for instance, as long as it gets
-    to a new checkpoint each time. Any other exit status is final.
+    Ray restarts the task, without limit, when its worker or node ends. This class restarts it when its worker is
+    stopped, or when the program itself is killed, for instance for lack of memory, as long as it reaches a new
+    checkpoint each time. Any other exit status is final.
     """
 
     def __init__(self, ray: ModuleType, trial: Trial, cpus: int) -> None:
-        """Starts the program in this process's working directory, on the first node with so many processors free."""
+        """Starts the program in this process's working directory, on the first node with `cpus` free processors."""
         self._ray, self._trial, self._cpus = ray, trial, cpus
         self._log = trial.log.absolute()
         self._heartbeat = self._log.with_suffix(".heartbeat")
         self._returncode: int | None = None
         self._is_stopping = False
-        self._again_at: float | None = None  # where it could not be started again yet
+        self._again_at: float | None = None  # if it could not be restarted yet
         self._futile_starts, self._reached = 0, self._newest_checkpoint()
         self._submit()
 
     def poll(self) -> int | None:
-        """Returns the return code, None while the program runs or waits for room."""
+        """Returns the return code, or None while the program runs or waits for room."""
         # Never blocks: the scheduler looks after many trials.
         if self._returncode is not None:
             return self._returncode
@@ -123,7 +126,7 @@ class RemoteProgram:
     def _submit(self) -> None:
         ticket = new_heartbeat(self._heartbeat)
         program = Program(tuple(self._trial.command), Path.cwd(), self._log, self._heartbeat, ticket)
-        # Ray retries after the loss of a worker or node alone: what the program itself does is an exit status.
+        # Ray retries only after the loss of a worker or node; the program's own failure is an exit status.
         options = {"num_cpus": self._cpus, "max_retries": -1, "scheduling_strategy": "SPREAD"}
         self._task: Any = self._ray.remote(supervise).options(**options).remote(program)
         self._is_lost = False
@@ -133,20 +136,20 @@ class RemoteProgram:
         try:
             self._submit()
             self._again_at = None
-        except OSError as error:  # a disk that is full for a moment ends nothing
+        except OSError as error:  # a disk may be full only for a moment
             say(f"{self._log}: cannot start again ({error.strerror}); it will be tried again", is_error=True)
             self._again_at = time.monotonic() + RETRY_SECONDS
 
     def _watch(self) -> None:
-        """Withdraws the task from a worker that was stopped; Ray itself only notices workers that have ended."""
+        """Withdraws the task from a stopped worker, as Ray only notices workers that have ended."""
         now = time.monotonic()
         if now < self._next_look or self._is_lost:
             return
         self._next_look = now + HEARTBEAT_SECONDS
-        # The file is on shared storage; its clock may differ, so only changes count.
+        # The file is on shared storage, whose clock may differ, so only changes count.
         try:
             heartbeat = self._heartbeat.stat().st_mtime_ns
-        except OSError:  # not written yet, or an outage of the storage, which ends nothing
+        except OSError:  # not written yet, or a storage outage, which may pass
             heartbeat = 0
         if heartbeat != self._last_heartbeat[0] or not is_running(self._heartbeat):
             self._last_heartbeat = heartbeat, now
@@ -155,7 +158,7 @@ class RemoteProgram:
                 f"{self._log}: no sign of life from the worker for {STOPPED_SECONDS:g} s; starting again", is_error=True
             )
             self._is_lost = True
-            self._ray.cancel(self._task, force=True)  # a stopped process heeds no interrupt; its program gets SIGHUP
+            self._ray.cancel(self._task, force=True)  # a stopped process ignores interrupts; its program gets SIGHUP
 
     def _outcome(self) -> Ended | None:
         """Returns how the program ended; None if the task was withdrawn."""
@@ -168,16 +171,16 @@ class RemoteProgram:
             return Ended(None, "", str(error))
 
     def _end(self, ended: Ended | None) -> None:
-        # Stopped as asked, whether it ran or waited for room.
+        # Stopped on request, whether it ran or waited for room.
         if self._is_stopping and (ended is None or ended.returncode is None):
             self._finish(-signal.SIGTERM)
-        # Withdrawn from a stopped worker: once more, on another.
+        # Withdrawn from a stopped worker: it starts again on another.
         elif ended is None:
             self._submit_again()
         elif ended.returncode is None:
             note(self._log, f"error: {ended.reason}")
             self._finish(1)
-        # Killed by its watchdog or for want of memory, neither of which is a fault of its settings.
+        # Killed by its watchdog or for lack of memory, neither of which is the fault of its settings.
         elif ended.returncode < 0 and not (was_stopped(ended.returncode) or self._is_stopping) and self._goes_on():
             note(self._log, f"ended with status {ended.returncode} on {ended.host}; started again")
             self._submit_again()
@@ -190,7 +193,7 @@ class RemoteProgram:
             self._heartbeat.unlink(missing_ok=True)
 
     def _goes_on(self) -> bool:
-        # Without progress it would go on for ever.
+        # Without progress, this would go on forever.
         reached = self._newest_checkpoint()
         self._futile_starts = 0 if reached != self._reached else self._futile_starts + 1
         self._reached = reached
@@ -199,5 +202,5 @@ class RemoteProgram:
     def _newest_checkpoint(self) -> str:
         try:
             return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
-        except OSError:  # an outage of the network: it is where it was
+        except OSError:  # a network outage: it is still where it was
             return self._reached

@@ -17,8 +17,8 @@ class Lost(NamedTuple):
     """Outcome of a call to a process that died, was restarted, or cannot be reached.
 
     Attributes:
-        reason: one sentence.
-        is_gone: whether no process will take its place by itself.
+        reason: the reason, in one sentence.
+        is_gone: whether no process will replace it automatically.
     """
 
     reason: str
@@ -26,13 +26,13 @@ class Lost(NamedTuple):
 
 
 CallResult = Signature | Collected | Lost | BaseException
-"""Result of `begin` or `collect`, or the reason why there is none: an exception is a non-retryable error."""
+"""Result of `begin` or `collect`, or the reason why there is none; an exception means not to retry."""
 Tell = Callable[[CallResult], None]
-"""Called with the outcome, in any thread."""
+"""Function to call with the outcome, from any thread."""
 
 
 class Fleet(Protocol):
-    """Collectors, by number."""
+    """Numbered collectors."""
 
     def publish(self, weights: Weights) -> Any:
         """Returns a handle to the weights."""
@@ -53,12 +53,12 @@ class Fleet(Protocol):
 class RayFleet:
     """Collectors on Ray, one processor each, spread over the nodes.
 
-    Ray restarts an actor whose process or node was lost, as often as that happens, but repeats none of its calls: what
-    it was collecting began with weights that are old by then, so the learner orders anew.
+    Ray restarts an actor whenever its process or node is lost, but does not repeat its calls: what it was collecting
+    began with weights that are old by then, so the learner places new orders.
     """
 
     def __init__(self, blueprint: Blueprint, count: int, address: str | None) -> None:
-        """Connects to Ray, at an address as of `connected`, and starts the processes.
+        """Connects to Ray, at an address as for `connected`, and starts the processes.
 
         Raises:
             InputError: there is no connection, or the cluster has too few processors.
@@ -66,7 +66,7 @@ class RayFleet:
         stack = ExitStack()
         self._ray = ray = stack.enter_context(connected(address, cpus=max(cores(), count)))
         self._end = weakref.finalize(self, stack.close)  # at the latest when the process ends
-        # More actors than processors would wait for ever without a word.
+        # More actors than processors would wait forever, without a message.
         if (cpus := int(ray.cluster_resources().get("CPU", 0))) < count:
             self.close()
             raise InputError(
@@ -75,13 +75,13 @@ class RayFleet:
             )
         options = {"num_cpus": 1, "max_restarts": -1, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self._class = ray.remote(**options)(Collector)
-        # These two only the learner uses, and they may be objects of its process.
+        # Only the learner uses these two, and they may be objects of its process.
         config = dataclasses.replace(blueprint.config, optimizer=Config.optimizer, lrschedule=Config.lrschedule)
         self._blueprint = dataclasses.replace(blueprint, config=config)
         self._actors = [self._started() for _ in range(count)]
 
     def publish(self, weights: Weights) -> Any:
-        """Puts the weights into the object store, from which every node gets them once."""
+        """Puts the weights into the object store, from which every node fetches them once."""
         return self._ray.put(list(weights))
 
     def begin(self, index: int, seed: int, tell: Tell) -> None:
@@ -94,7 +94,7 @@ class RayFleet:
 
     def replace(self, index: int) -> None:
         """Kills an actor and starts another."""
-        # Ray restarts lost processes, but a silent one only a new actor replaces.
+        # Ray restarts lost processes, but a silent one must be replaced by a new actor.
         self._ray.kill(self._actors[index])
         self._actors[index] = self._started()
 
@@ -110,7 +110,7 @@ class RayFleet:
 
     def _call(self, call: Callable[[], Any], tell: Tell) -> None:
         try:
-            # A callback, as waiting for each of very many results in turn would take long.
+            # A callback, as waiting for each of many results in turn would take long.
             future = call().future()
         except self._ray.exceptions.RayError as error:
             tell(self._outcome(error))
@@ -127,7 +127,7 @@ class RayFleet:
             if isinstance(cause, NotBegunError):
                 return Lost("it was restarted", is_gone=False)
             return cause if isinstance(cause, InputError | EnvironmentFailedError) else error
-        # The constructor cannot fail by itself: what failed is importing what the blueprint names.
+        # The constructor itself cannot fail; importing what the blueprint names can.
         if isinstance(error, exceptions.ActorDiedError) and "creation task" in str(error):
             return InputError(
                 "a collector cannot be made: its environments and its network have to be modules or functions that "

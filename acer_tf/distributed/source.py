@@ -1,4 +1,4 @@
-"""Segments from collectors, for a training loop that does not know where they come from."""
+"""Segments from collectors, for a training loop that does not know their origin."""
 
 import queue
 import time
@@ -21,22 +21,22 @@ from acer_tf.system.console import say
 from acer_tf.system.streams import derived_seed
 
 START_SECONDS = 600.0
-"""Longest start-up of a collector, which imports TensorFlow and makes environments."""
+"""Most seconds for a collector's start, in which it imports TensorFlow and makes environments."""
 LATE_SECONDS = 60.0
-"""Seconds of start-up after which it is said that collectors have not begun."""
+"""Seconds after which a warning says that collectors have not begun."""
 LONGEST_WAIT = 1.0
-"""Seconds of waiting after which signals are looked at and the watchdog is told."""
+"""Seconds of waiting between two checks for signals and heartbeats to the watchdog."""
 
 
 class _Published(NamedTuple):
-    """Weights that collectors can get: how many updates are behind them, and the fleet's handle."""
+    """Weights for collectors: the number of updates behind them, and the fleet's handle."""
 
     version: int
     weights: Any
 
 
 class _Answer(NamedTuple):
-    """Outcome of a call to a collector; without an order, of the call to begin."""
+    """Outcome of a call to a collector; without an order, the outcome of the call to begin."""
 
     state: CollectorState
     incarnation: int
@@ -45,15 +45,15 @@ class _Answer(NamedTuple):
 
 
 class CollectorSource:
-    """A `SegmentSource` whose segments are collected elsewhere, with the weights of a few updates ago.
+    """A `SegmentSource` whose segments are collected elsewhere, with weights from a few updates ago.
 
     Each collector has `actor_depth` orders. When the loop takes a segment, its collector gets the next order, with the
-    newest weights, before the loop trains. So no more segments are ever ahead of the learner than there are orders, and
+    newest weights, before the loop trains. So there are never more segments ahead of the learner than orders, and
     staleness is bounded: by Little's law it is, in updates, orders × (1 + replay_ratio) / segments_per_update.
 
     Attributes:
         episodes: whole episodes that ended in the last segment.
-        first_env: index of its first environment among those of all collectors.
+        first_env: index of its first environment among all collectors' environments.
         dropped: see `acer_tf.acer.SegmentSource`.
     """
 
@@ -66,27 +66,27 @@ class CollectorSource:
         seed: int,
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Takes over the collectors, which begin with the first `run`; see `start_collectors` for the arguments."""
+        """Takes over the collectors, which begin at the first `run`; see `start_collectors` for the arguments."""
         self.episodes: list[Episode] = []
         self.first_env = 0
         self.dropped: list[tuple[int, Segment]] = []
         self._fleet, self._signature, self._model = fleet, Signature.of(env), model
         self._collecting, self._seed, self._goes_on = collecting, seed, goes_on
-        # One state a collector, whichever process is behind it at the time.
+        # One state per collector, whichever process is behind it.
         self._states = [CollectorState(index) for index in range(collecting.actors)]
-        self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()  # filled by threads of the fleet
+        self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()  # filled by the fleet's threads
         self._arrived: deque[tuple[CollectorState, Order]] = deque()
         self._published: _Published | None = None
         self._metrics, self._start = CollectorMetrics(), time.monotonic()
         self._has_said_late = False
 
     def run(self, after_step: AfterStep | None = None) -> Segment:
-        """Returns the next segment that is not too stale; waits for it.
+        """Waits for the next segment that is not too stale, and returns it.
 
         Raises:
             InputError: a collector cannot work with these settings or environments.
             EnvironmentFailedError: an environment of a collector raised an error, or gave a number that is not finite.
-            TrainingStoppedError: `goes_on` returned False while this waited.
+            TrainingStoppedError: `goes_on` returned False meanwhile.
         """
         self.episodes, self.dropped = [], []
         assert after_step is None, "callbacks cannot follow collectors"
@@ -97,26 +97,26 @@ class CollectorSource:
         return collected.whole_segment()
 
     def restart(self, seed: int, is_recorded: bool) -> None:
-        """Starts new episodes in all collectors; what they are collecting is dropped, and nothing is recorded."""
+        """Starts new episodes in all collectors; drops what they are collecting, and records nothing."""
         self._seed = seed
-        self._published = None  # the model may have been given other weights without an update
+        self._published = None  # the model may have received other weights without an update
         self._arrived.clear()
-        # Answers that are still on their way belong to an older incarnation, and are ignored.
+        # Answers still on their way belong to an older incarnation and are ignored.
         for state in self._states:
             state.begin_again()
             state.untaken = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the time so far; environments that are stepped elsewhere cannot be restored."""
+        """Returns the time so far; environments in other processes cannot be restored."""
         return {"seconds": time.monotonic() - self._start}
 
     def load_state_dict(self, state: Mapping[str, Any], heartbeat: Callable[[], object] = lambda: None) -> bool:
-        """Restores the time; returns False, since the collectors have to start new episodes."""
+        """Restores the time; returns False, as the collectors have to start new episodes."""
         self._start = time.monotonic() - state["seconds"]
         return False
 
     def metrics(self) -> dict[str, float]:
-        """Returns the metrics of collecting since the last row; worker processes of Atari games are not counted."""
+        """Returns the metrics of collecting since the last row, without worker processes of Atari games."""
         return {"workers_replaced": 0, **self._metrics.row(sum(state.is_begun for state in self._states))}
 
     def close(self) -> None:
@@ -128,8 +128,8 @@ class CollectorSource:
         return index * self._signature.num_env
 
     def _count(self, index: int, collected: Collected) -> None:
-        """Adds a segment's episodes to those that have ended."""
-        first, seconds = self._first_env(index), time.monotonic() - self._start  # the clock goes on with a resumed run
+        """Adds a segment's episodes to the ended ones."""
+        first, seconds = self._first_env(index), time.monotonic() - self._start  # the clock continues in a resumed run
         self.episodes += [e._replace(env=first + e.env, t=seconds) for e in collected.episodes]
 
     def _take(self) -> tuple[int, Collected]:
@@ -140,7 +140,7 @@ class CollectorSource:
             self._wait()
             state, order = self._arrived.popleft()
             state.untaken -= 1
-            # Importance weights correct for old weights as they do for replay; learning may still suffer from very old.
+            # Importance weights correct for old weights, as in replay, but very old ones may still harm learning.
             staleness = self._model.updates - order.version
             assert order.collected is not None
             if most is None or staleness <= most:
@@ -152,7 +152,7 @@ class CollectorSource:
         return state.index, order.collected
 
     def _submit_orders(self) -> None:
-        """Gives every collector as many orders as it may have, except lost ones whose time has not come."""
+        """Gives every collector as many orders as it may have, except lost ones that must still wait."""
         now = time.monotonic()
         for state in self._states:
             if state.asked_at is not None or now >= state.retry_at:
@@ -161,16 +161,16 @@ class CollectorSource:
     def _submit(self, state: CollectorState, now: float) -> None:
         """Starts the collector and submits pending orders."""
         timeout = self._collecting.actor_timeout
-        # A process that is new, or was restarted by Ray, makes its environments first.
+        # A process that is new, or restarted by Ray, first makes its environments.
         if state.asked_at is None:
             state.asked_at, state.deadline = now, now + START_SECONDS + timeout
-            # A collector that is replaced must not play the same episodes again.
+            # A replaced collector must not play the same episodes again.
             seed = derived_seed(self._seed, state.index, state.incarnation)
             self._fleet.begin(state.index, seed, self._teller(state, None))
-        # The clock of silence starts with the first order: an idle collector owes nothing.
+        # Silence counts from the first order, as an idle collector owes nothing.
         if state.is_begun and not state.orders:
             state.deadline = now + timeout
-        # What waits untaken counts as well: a slow learner is not flooded.
+        # Untaken segments count as well, so that a slow learner is not flooded.
         while len(state.orders) + state.untaken < self._collecting.actor_depth:
             version, weights = self._newest()
             order = Order(version)
@@ -178,16 +178,16 @@ class CollectorSource:
             self._fleet.collect(state.index, weights, self._teller(state, order))
 
     def _newest(self) -> _Published:
-        """Returns the published weights, new ones if they are due; those that no order needs any more are freed."""
+        """Returns the published weights, after publishing new ones if due; frees those that no order needs any more."""
         updates, how = self._model.updates, self._collecting
-        # One copy in the object store serves all collectors until it is too old: what it gives must not be dropped.
+        # One copy in the object store serves all collectors until it is too old for its segments to be kept.
         lifetime = how.publish_every if how.max_staleness is None else min(how.publish_every, how.max_staleness + 1)
         if self._published is None or updates - self._published.version >= lifetime:
             self._published = _Published(updates, self._fleet.publish([p.numpy() for p in self._model.params]))
         return self._published
 
     def _teller(self, state: CollectorState, order: Order | None) -> Tell:
-        # Called in a thread of Ray's: it only queues, and the loop's thread decides.
+        # Called in one of Ray's threads, it only queues; the loop's thread decides.
         incarnation = state.incarnation
         return lambda outcome: self._answers.put(_Answer(state, incarnation, order, outcome))
 
@@ -202,14 +202,14 @@ class CollectorSource:
             self._say_late()
             if not self._goes_on():
                 raise self._stopped()
-            self._submit_orders()  # the time of lost collectors may have come
+            self._submit_orders()  # lost collectors may be due
             try:
                 self._handle(self._answers.get(timeout=min(self._seconds_to_next(), LONGEST_WAIT)))
             except queue.Empty:
                 continue
 
     def _stopped(self) -> TrainingStoppedError:
-        """Returns the error of a segment that was given up before its first step."""
+        """Returns the error for a segment that was given up before its first step."""
         none = np.zeros((self._signature.num_env, 0), np.float32)
         return TrainingStoppedError(none, none.astype(np.bool_), np.zeros(len(none), np.bool_))
 
@@ -226,7 +226,7 @@ class CollectorSource:
                 self._lose(state, reason, must_replace=True)
 
     def _say_late(self) -> None:
-        """Says once how many collectors have not begun though they have had the time."""
+        """Warns once about collectors that have not begun although they had enough time."""
         since = time.monotonic() - LATE_SECONDS
         late = sum(
             state.asked_at is not None and state.asked_at < since and not state.is_begun for state in self._states
@@ -240,15 +240,15 @@ class CollectorSource:
             )
 
     def _seconds_to_next(self) -> float:
-        """Returns the seconds until a collector has to answer, or may begin again; all have orders or are lost."""
+        """Returns the seconds until a collector must answer or may begin again; all have orders or are lost."""
         times = [state.retry_at if state.asked_at is None else state.deadline for state in self._states]
         return max(min(times) - time.monotonic(), 0.01)
 
     def _handle(self, answer: _Answer) -> None:
         state, _, order, outcome = answer
         if answer.incarnation != state.incarnation:
-            return  # an answer of a process that has been given up, or from before a restart
-        # A non-retryable error ends the run: other collectors would meet it as well.
+            return  # an answer from a process that was given up, or from before a restart
+        # An error not to be retried ends the run, as other collectors would also meet it.
         if isinstance(outcome, BaseException):
             raise _told(state.index, outcome)
         if isinstance(outcome, Lost):
@@ -264,7 +264,7 @@ class CollectorSource:
             self._accept(state)
 
     def _check(self, state: CollectorState, signature: Signature) -> None:
-        """Checks once, as a collector begins, that its segments will be of the shapes and dtypes of this run."""
+        """Checks, when a collector begins, that its segments will have the shapes and dtypes of this run."""
         for name, theirs, ours in zip(Signature._fields, signature, self._signature, strict=True):
             if theirs != ours:
                 raise InputError(
@@ -273,16 +273,16 @@ class CollectorSource:
                 )
 
     def _accept(self, state: CollectorState) -> None:
-        """Takes in the segments of a collector in the order of its episodes: a large one may arrive after the next."""
+        """Accepts a collector's segments in the order of its episodes, as a large one may arrive after the next."""
         state.failures = 0
-        # Episodes and recurrent states go on from segment to segment, so their order counts.
+        # Episodes and recurrent states continue from segment to segment, so order matters.
         while state.orders and state.orders[0].collected is not None:
             self._arrived.append((state, state.orders.popleft()))
             state.untaken += 1
 
     def _lose(self, state: CollectorState, reason: str, must_replace: bool) -> None:
-        """Notes that a collector was lost; the others go on."""
-        # Said once, not at each attempt of a collector that keeps failing.
+        """Notes that a collector was lost; the others continue."""
+        # Reported once, not at each attempt of a collector that keeps failing.
         if not state.failures:
             self._metrics.replaced += 1
             say(f"collector {state.index} is replaced: {reason}", is_error=True)
@@ -299,18 +299,18 @@ def start_collectors(
     seed: int,
     goes_on: Callable[[], bool] = lambda: True,
 ) -> CollectorSource:
-    """Starts collectors on Ray, and returns the segments that they collect.
+    """Starts collectors on Ray, and returns the source of their segments.
 
     Args:
-        blueprint: what each collector is made of.
-        env: environments as the blueprint makes them; they are not stepped.
+        blueprint: parts of each collector.
+        env: environments like those that the blueprint makes; they are not stepped.
         model: the model that learns.
-        collecting: how many collectors, where, and how they collect.
-        seed: of the run.
-        goes_on: called about once a second while segments are waited for; False ends training.
+        collecting: how many collectors to start, where, and how they collect.
+        seed: seed of the run.
+        goes_on: called about once a second while waiting for segments; False ends training.
 
     Raises:
-        InputError: there is no connection to Ray, or it has too few processors, or frames cannot be sent.
+        InputError: there is no connection to Ray, it has too few processors, or frames cannot be sent.
     """
     if not env.keeps_frames:
         raise InputError(
@@ -322,7 +322,7 @@ def start_collectors(
 
 
 def _told(index: int, error: BaseException) -> BaseException:
-    """Returns the error with the number of the collector, if it is one that users see."""
+    """Returns the error, with the number of the collector if it is an error that users see."""
     for kind in (InputError, EnvironmentFailedError):
         if isinstance(error, kind):
             return kind(f"collector {index}: {error}")

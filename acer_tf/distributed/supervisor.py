@@ -19,11 +19,11 @@ HEARTBEAT_SECONDS = 5.0
 
 
 class Ended(NamedTuple):
-    """End of a program.
+    """The end of a program.
 
     Attributes:
         returncode: as in `subprocess`; None if it could not be started.
-        host: where it ran.
+        host: the host on which it ran.
         reason: why it could not be started.
     """
 
@@ -33,13 +33,13 @@ class Ended(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program to run on any node; all paths are absolute, on storage that the nodes share.
+    """A program to run on any node; all paths are absolute and on storage that the nodes share.
 
     Attributes:
         words: the words after `python -m`.
-        folder: its working directory.
-        log: file for what it prints.
-        heartbeat: file that the supervisor touches as long as it lives; it exists, see `new_heartbeat`.
+        folder: working directory.
+        log: file for its output.
+        heartbeat: existing file that the supervisor touches as long as it lives; see `new_heartbeat`.
         ticket: word in that file.
     """
 
@@ -51,7 +51,7 @@ class Program(NamedTuple):
 
 
 def new_heartbeat(path: Path) -> str:
-    """Writes a file with a word that is nowhere else, by which nodes recognise it; returns the word."""
+    """Writes a file with a unique word, by which nodes recognise it; returns the word."""
     ticket = secrets.token_hex(8)
     replace(path, f"waiting {ticket}\n".encode())
     return ticket
@@ -70,14 +70,14 @@ def _written(heartbeat: Path) -> str:
 
 
 def supervise(program: Program) -> Ended:
-    """Runs the program until it ends. Every interrupt, as by `ray.cancel`, is passed on to it as SIGTERM.
+    """Runs the program until it ends, passing on every interrupt, such as from `ray.cancel`, as SIGTERM.
 
     If this process is killed, the program gets SIGHUP.
     """
     host = platform.node()
     if reason := _obstacle(program, host):
         return Ended(None, host, reason)
-    interrupts: list[int] = []  # a KeyboardInterrupt might come just after the child has started, and lose it
+    interrupts: list[int] = []  # a KeyboardInterrupt just after the child has started might lose it
     previous = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         return Ended(_run(program, interrupts), host)
@@ -101,11 +101,11 @@ def _run(program: Program, interrupts: Sequence[int]) -> int:
     child = start_module(program.words, program.log, program.folder)
     passed_on, last, is_noted = 0, -math.inf, False
     while (returncode := child.poll()) is None:
-        while passed_on < len(interrupts):  # the first has it save and end, the second end at once
+        while passed_on < len(interrupts):  # the first makes it save and end, the second end at once
             child.terminate()
             passed_on += 1
         if time.monotonic() - last > HEARTBEAT_SECONDS:
-            with contextlib.suppress(OSError):  # an outage of the storage, or a full disk, ends nothing
+            with contextlib.suppress(OSError):  # a storage outage or a full disk may pass
                 if is_noted:
                     os.utime(program.heartbeat)
                 else:

@@ -1,1 +1,1 @@
-"""Search for settings with Optuna, the extra `ray`: the space, the course of a study, its results."""
+"""Search for settings with Optuna (the extra `ray`): the space, the course of a study, and its results."""

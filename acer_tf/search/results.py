@@ -1,4 +1,4 @@
-"""Results of a search: a table, the best settings as a preset, and pictures."""
+"""The results of a search: a table, the best settings as a preset, and pictures."""
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ ENV_KWARGS = "env_kwargs"
 
 
 def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
-    """Writes a row for each trial: number, state, mean return, its seeds' returns, settings."""
+    """Writes a row for each trial: number, state, mean return, returns of its seeds, and settings."""
     names = [parameter.name for parameter in space]
     rows: list[list[Any]] = [["trial", "state", "mean_return", "seed_returns", *names]]
     for trial in study.get_trials(deepcopy=False):
@@ -40,10 +40,10 @@ def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
 
 
 def write_preset(path: Path, run: Path, note: str) -> Collection[str]:
-    """Writes the settings of a run as a preset, with a comment in its first line, and reads it back.
+    """Writes the settings of a run as a preset, with a comment in the first line, and reads it back.
 
     Returns:
-        The names of settings of the run that a preset does not have.
+        The names of the run's settings that a preset cannot hold.
 
     Raises:
         InputError: the run's settings cannot be read.
@@ -55,7 +55,7 @@ def write_preset(path: Path, run: Path, note: str) -> Collection[str]:
     if ENV_KWARGS in preset:
         try:
             check_saved_kwargs(preset[ENV_KWARGS])
-        except InputError as error:  # they were typed, and no file may hold them
+        except InputError as error:  # the user typed them, but no file may hold them
             del preset[ENV_KWARGS]
             say(f"{path} leaves {ENV_KWARGS} out ({error}); give --{ENV_KWARGS} with it", is_error=True)
     replace(path, f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
@@ -64,7 +64,7 @@ def write_preset(path: Path, run: Path, note: str) -> Collection[str]:
 
 
 def _preset(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns what a preset can hold of the settings in a run's config.yml."""
+    """Returns the settings in a run's config.yml that a preset can hold."""
     network = settings["network"]
     kept = {name: settings[name] for name in COMMAND if settings.get(name) is not None}
     if arguments := {name: settings[name] for name in NETWORKS[network] if name in settings}:
@@ -78,7 +78,7 @@ def _preset(settings: dict[str, Any]) -> dict[str, Any]:
 def draw(folder: Path, study: "optuna.Study") -> Sequence[Path]:
     """Draws Optuna's pictures: values over trials, importances of settings, values over each setting.
 
-    One that needs more finished trials is left out, with a sentence.
+    A picture that needs more finished trials is left out, with a message.
 
     Returns:
         The files.
@@ -106,7 +106,7 @@ def _drawn(path: Path, drawing: Callable[["optuna.Study"], Any], study: "optuna.
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Optuna's pictures are experimental, it says each time
+            warnings.simplefilter("ignore")  # Optuna warns each time that its pictures are experimental
             figure = np.atleast_1d(drawing(study)).flat[0].figure
         save(figure, path)
     except (ValueError, RuntimeError, OSError) as error:

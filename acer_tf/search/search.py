@@ -27,13 +27,13 @@ class Base(NamedTuple):
     """Settings that all trials of a search share.
 
     Attributes:
-        name: of the environment or preset.
+        name: name of the environment or preset.
         kind: `environment` or `preset`.
-        words: that every training begins with.
-        seeds: of each trial.
+        words: first words of every training command.
+        seeds: seeds of each trial.
         given: names of flags that have a value.
-        make: makes a training from its label, its seed and further words, with its agent steps; raises an `InputError`
-            if they cannot work.
+        make: makes a training run and its agent steps from label, seed and further words; raises an `InputError` if
+            these cannot work.
     """
 
     name: str
@@ -49,19 +49,20 @@ class SearchFlags(Execution):
     """Flags of a search."""
 
     search: Path | None = None
-    """File of settings to search (.yml), a line each, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
+    """File of settings to search (.yml), one per line, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
     trials: Count = 30
-    """Trials of the search, each with all seeds."""
+    """Number of trials in the search, each with all seeds."""
     sampler: SamplerName = "tpe"
-    """Optuna's way of choosing settings: tree-structured Parzen estimators, or at random."""
+    """How Optuna chooses settings: with tree-structured Parzen estimators (tpe) or at random (random)."""
     pruner: PrunerName = "median"
-    """Ends trials early: those whose learning curve is below the others' median, or by hyperband; none ends none."""
+    """Which trials to end early: those whose learning curve is below the others' median, or those that hyperband
+    chooses, or none."""
 
     def check(self) -> None:
         """Checks the flags.
 
         Raises:
-            InputError: one cannot work, or is given without --search; or Optuna is not installed.
+            InputError: a flag cannot work or is given without --search, or Optuna is not installed.
         """
         super().check()
         if self.search is None:
@@ -73,13 +74,13 @@ class SearchFlags(Execution):
 
 
 def search(path: Path, flags: SearchFlags, base: Base, out: Path) -> int:
-    """Searches the space of a file; leaves table, best settings and pictures in `out`, or goes on with its search.
+    """Begins or continues a search in a file's space; leaves a table, the best settings and pictures in `out`.
 
     Returns:
-        The exit status: 0 if all trials are over, at least one of them whole; see `RunningSweep.status`.
+        The exit status: 0 if all trials are over, at least one of them complete; see `RunningSweep.status`.
 
     Raises:
-        LockedError: another process works in the folder.
+        LockedError: another process is using the folder.
         InputError: a flag or the space cannot work, or the folder holds another search.
     """
     space = read_space(path, base.given)
@@ -128,7 +129,7 @@ def _label(number: int) -> str:
 
 
 def _check_same(study: "optuna.Study", settings: Mapping[str, Any], out: Path) -> None:
-    """Checks that a study was begun with the same settings, or begins it with them."""
+    """Checks that a study has the same settings, or begins it with them."""
     plain = json.loads(json.dumps(settings))
     for name, value in plain.items():
         if study.user_attrs.get(name, value) != value:
@@ -143,10 +144,10 @@ def _print(study: "optuna.Study", number: int) -> None:
 
 
 def _conclude(study: "optuna.Study", space: Space, base: Base, out: Path) -> bool:
-    """Writes what was found; returns whether all trials are over, one of them whole."""
+    """Writes the results; returns whether all trials are over, at least one of them complete."""
     from optuna.trial import TrialState
 
-    with writing(out / TABLE):  # again: a full disk may not have taken the last row
+    with writing(out / TABLE):  # again, as a full disk may not have taken the last row
         write_table(out / TABLE, study, space)
     whole = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if not whole:

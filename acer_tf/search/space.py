@@ -1,4 +1,4 @@
-"""The space of settings to search, read from a file: one line for each flag."""
+"""The space of settings to search, read from a file with one line per flag."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 Value = bool | int | float | str | None
-"""Of a flag."""
+"""Value of a flag."""
 Choice = Annotated[Value, Meta(description="a number, a word, true, false or null")]
 
 
@@ -23,13 +23,13 @@ class Parameter(NamedTuple):
     """A flag to search.
 
     Attributes:
-        name: of the flag.
+        name: name of the flag.
         choices: values to choose from; without any, the value is a number between `low` and `high`.
         low: smallest value.
         high: largest value.
-        log: whether the search is even on a logarithmic scale.
+        log: whether to search on a logarithmic scale.
         int: whether values are whole numbers.
-        when: values of earlier flags with which this one is set; with others it is left out.
+        when: values of earlier flags for which this one is set; for others, it is left out.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Parameter(NamedTuple):
     when: Mapping[str, Any] = {}
 
     def applies(self, values: Mapping[str, Value]) -> bool:
-        """Returns whether the flag is set beside those values of earlier flags."""
+        """Returns whether the flag is set, given the values of earlier flags."""
         return all(name in values and values[name] in allowed for name, allowed in self.when.items())
 
     def suggest(self, trial: "Trial") -> Value:
@@ -57,7 +57,7 @@ class Parameter(NamedTuple):
 
     @property
     def extremes(self) -> Sequence[Value]:
-        """The values that are checked: all choices, or the smallest, the largest and one between that is not whole."""
+        """The values to check: all choices, or the smallest, the largest and a fractional one in between."""
         if self.choices:
             return self.choices
         if self.int:
@@ -74,7 +74,7 @@ def read_space(path: Path, taken: Collection[str]) -> Space:
     Args:
         path: YAML; an entry is `lr: {low: 1e-4, high: 1e-2, log: true}`, `num_env: {low: 4, high: 32, int: true}` or
             `nlstm: {choices: [64, 128], when: {network: lstm}}`.
-        taken: names of flags that have a value already.
+        taken: names of flags that already have a value.
 
     Raises:
         InputError: the file cannot be read, or an entry cannot work.
@@ -103,7 +103,7 @@ def suggested(space: Space, trial: "Trial") -> dict[str, Value]:
 
 
 def check_space(path: Path, space: Space, check: Callable[[Sequence[str]], object]) -> None:
-    """Checks the smallest, the largest and every chosen value of each flag, the other flags being as without a search.
+    """Checks the smallest and the largest value, or every choice, of each flag, with other flags as without a search.
 
     `check` raises an `InputError` if a training command cannot work with these words.
 
@@ -119,7 +119,7 @@ def check_space(path: Path, space: Space, check: Callable[[Sequence[str]], objec
 
 
 def _conditions(space: Space, parameter: Parameter) -> dict[str, Value]:
-    """Returns values of earlier flags with which this one is set."""
+    """Returns values of earlier flags for which this one is set."""
     values: dict[str, Value] = {}
     for earlier in space:
         if earlier.name in parameter.when:

@@ -1,4 +1,4 @@
-"""A study of Optuna as a queue of trials: asks for settings, prunes on the learning curve, tells results."""
+"""An Optuna study as a queue of trials: asks for settings, prunes by learning curves, and tells results."""
 
 import contextlib
 import json
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     import optuna
 
 RUNGS = 20
-"""Equal parts of a training; at the end of each, a trial can be pruned."""
+"""Equal parts of a training run, at whose ends a trial can be pruned."""
 LOOK_SECONDS = 3.0
-"""Between two looks at the learning curves."""
+"""Seconds between two checks of the learning curves."""
 JOURNAL = "search.journal"
 WITHOUT_PRUNING = 5
-"""Finished trials before the first one is pruned by the median."""
+"""Finished trials before the median prunes any."""
 RANDOM_TRIALS = 10
-"""Trials at random before the sampler has enough to go on."""
+"""Random trials before the sampler has enough data."""
 
 SamplerName = Literal["tpe", "random"]
 PrunerName = Literal["median", "hyperband", "none"]
 
 
 class Runs(NamedTuple):
-    """The trainings of a trial of the study, one per seed, and the agent steps of each."""
+    """The training runs of one of the study's trials, one per seed, and the agent steps of each."""
 
     trials: Sequence[Trial]
     total_steps: int
@@ -51,22 +51,22 @@ class UnwrittenError(InputError):
 def open_study(
     folder: Path, sampler: SamplerName, pruner: PrunerName, stop: Callable[[], bool] = lambda: False
 ) -> tuple["optuna.Study", list["optuna.Trial"]]:
-    """Opens the study that a folder holds, or begins one; the folder is locked for this process.
+    """Opens the study in a folder, which this process has locked, or begins one.
 
-    Where the journal cannot be written, on a full disk for instance, the study waits until it can, or `stop` is true.
+    While the journal cannot be written, for instance on a full disk, the study waits until it can be or `stop` is true.
 
     Returns:
-        The study, and those of its trials that were running when it was left.
+        The study, and its trials that were running when it ended.
 
     Raises:
-        InputError: the journal is damaged, or cannot be read; later on, it could not be written until a stop.
+        InputError: the journal is damaged or cannot be read; or, later on, could not be written until a stop.
     """
     import optuna
     from optuna.storages import JournalStorage
     from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    journal = (folder / JOURNAL).absolute()  # Optuna's lock is a link, which would not find a relative path
+    journal = (folder / JOURNAL).absolute()  # Optuna's lock is a link, which needs an absolute path
     _mend(journal)
     try:
         storage = JournalStorage(_patient_journal(journal, stop))
@@ -79,9 +79,9 @@ def open_study(
         )
     except InputError:
         raise
-    except Exception as error:  # whatever Optuna makes of lines that are none of its own
+    except Exception as error:  # whatever Optuna raises for lines that are not its own
         raise InputError(f"{journal} is damaged ({error!r}); choose another folder with --out.") from error
-    seed = len(study.get_trials(deepcopy=False))  # another one when it goes on, which would else repeat its beginning
+    seed = len(study.get_trials(deepcopy=False))  # another one after each start, lest trials repeat
     study.sampler = (
         optuna.samplers.RandomSampler(seed=seed)
         if sampler == "random"
@@ -104,10 +104,10 @@ def _pruner(name: PrunerName) -> "optuna.pruners.BasePruner":
 
 
 def _mend(journal: Path) -> None:
-    """Removes what a process that was killed has left: the lock of the journal, and a line that it had begun.
+    """Removes what a killed process has left: the journal's lock and an incomplete line.
 
     Raises:
-        InputError: a whole line is damaged, or the journal cannot be read.
+        InputError: a complete line is damaged, or the journal cannot be read.
     """
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
     if journal.is_symlink() or (journal.exists() and not journal.is_file()):  # a pipe or a device may never end
@@ -119,7 +119,7 @@ def _mend(journal: Path) -> None:
         file.truncate(file.tell() - len(lines[-1]))
     for number, line in enumerate(lines[:-1], 1):
         if not _is_entry(line):
-            # Without the line, trials could be numbered differently.
+            # Without the line, trials might be numbered differently.
             raise InputError(f"line {number} of {journal} is damaged; choose another folder with --out.")
 
 
@@ -134,7 +134,7 @@ def _patient_journal(journal: Path, stop: Callable[[], bool]) -> "optuna.storage
     from optuna.storages.journal import JournalFileBackend
 
     class Patient(JournalFileBackend):
-        """Waits while it cannot write, and leaves no part of a line in the file."""
+        """Waits while it cannot write, and never leaves part of a line in the file."""
 
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
             size, is_told = journal.stat().st_size, False
@@ -155,17 +155,17 @@ def _patient_journal(journal: Path, stop: Callable[[], bool]) -> "optuna.storage
 
 
 class Candidate:
-    """A trial of the study, with its trainings, and whether its result has been told."""
+    """A trial of the study, with its training runs, and whether its result has been told."""
 
     def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial], reported: int) -> None:
-        """Begins, or goes on, with those trainings `done` that ended well before, and so many parts `reported`."""
+        """Begins or continues, with runs `done` that have already succeeded and this many parts `reported`."""
         self.trial, self.runs = trial, runs
         self.ended: TrialStatus | None = None
         self._started, self._done = set(done), set(done)
         self._reported = reported
 
     def note(self, trial: Trial, status: TrialStatus) -> None:
-        """Notes that a training has begun or ended."""
+        """Notes that a run has begun or ended."""
         if status == TrialStatus.RUNNING:
             self._started.add(trial)
         elif status == TrialStatus.DONE:
@@ -173,21 +173,21 @@ class Candidate:
 
     @property
     def is_over(self) -> bool:
-        """Whether the trial's result has been told, or that it has none."""
+        """Whether the study knows the trial's result, or that it has none."""
         return self.ended is not None
 
     @property
     def is_done(self) -> bool:
-        """Whether all trainings have ended well."""
+        """Whether all runs have succeeded."""
         return len(self._done) == len(self.runs.trials)
 
     def report(self) -> bool:
-        """Reports the mean curve of all seeds as far as it goes; returns whether the trial is to be pruned."""
+        """Reports the mean curve of all seeds so far; returns whether to prune the trial."""
         if len(self._started) < len(self.runs.trials):  # the mean of some seeds is not comparable
             return False
         curves = [learning_curve(t.folder, self.runs.total_steps, t in self._done) for t in self.runs.trials]
         for rung, values in enumerate(zip(*curves, strict=False), 1):
-            if rung <= self._reported:  # Optuna warns of a value that is reported twice
+            if rung <= self._reported:  # Optuna warns if a value is reported twice
                 continue
             self._reported = rung
             mean = float(np.mean(values))
@@ -200,7 +200,7 @@ class Candidate:
 
 
 class StudyQueue(TrialQueue):
-    """Trials that a study asks for, until it has had enough."""
+    """Trials that a study asks for, until it has enough."""
 
     def __init__(
         self,
@@ -212,16 +212,16 @@ class StudyQueue(TrialQueue):
         is_done: Callable[[Trial], bool],
         told: Callable[[int], None],
     ) -> None:
-        """Goes on with the trials of the study that were running when it was left.
+        """Continues the trials that were running when the study ended.
 
         Args:
-            study: of `open_study`.
-            left: its trials that were running, of `open_study`.
-            space: what to search.
-            count: number of trials of the whole study.
-            make: makes the trainings from a trial's number and settings; raises an `InputError` if they cannot work.
-            is_done: returns whether a training has ended well before.
-            told: called with a trial's number when its result has been told.
+            study: the study, from `open_study`.
+            left: its trials that were running, from `open_study`.
+            space: the space to search.
+            count: number of trials in the complete study.
+            make: makes runs from a trial's number and settings; raises an `InputError` if they cannot work.
+            is_done: returns whether a run has already succeeded.
+            told: called with a trial's number when the study has been told its result.
         """
         super().__init__()
         self._study, self._space, self._count, self._make = study, space, count, make
@@ -234,23 +234,23 @@ class StudyQueue(TrialQueue):
             self._begin(trial, is_done, max(reported, default=0))
 
     def take(self) -> Trial | None:
-        """Returns a training that can start now; asks for further settings if there is none."""
+        """Returns a run that can start now; asks for further settings if there is none."""
         while (trial := super().take()) is None and self._begun < self._count:
             self._begin(self._study.ask(), lambda trial: False)
         return trial
 
     def put_back(self, trial: Trial) -> None:
-        """Takes back a training in whose folder another process works."""
+        """Takes back a run whose folder another process uses."""
         if not self._candidates[trial].is_over:
             super().put_back(trial)
 
     def is_exhausted(self) -> bool:
-        """Returns whether all trials of the study have been begun, and all their trainings taken."""
+        """Returns whether all trials of the study have begun and all their runs have been taken."""
         return super().is_exhausted() and self._begun >= self._count
 
     def superfluous(self) -> Collection[Trial]:
-        """Returns the running trainings of trials that were pruned, or of which another training has failed."""
-        if time.monotonic() >= self._next_look:  # the curves are files, which the scheduler would read all the time
+        """Returns the active runs of trials that were pruned or of which another run has failed."""
+        if time.monotonic() >= self._next_look:  # the curves are files, which should not be read all the time
             for candidate in {self._candidates[trial] for trial in self._running}:
                 if not candidate.is_over and candidate.report():
                     self._end(candidate, None, TrialStatus.PRUNED)
@@ -258,12 +258,12 @@ class StudyQueue(TrialQueue):
         return [trial for trial in self._running if self._candidates[trial].is_over]
 
     def label(self, trial: Trial, status: TrialStatus) -> TrialStatus:
-        """Returns a training's status; `pruned` for one that was stopped because its trial was pruned."""
+        """Returns a run's status, `pruned` if it was stopped because its trial was pruned."""
         is_pruned = status == TrialStatus.STOPPED and self._candidates[trial].ended == TrialStatus.PRUNED
         return TrialStatus.PRUNED if is_pruned else status
 
     def note(self, trial: Trial, status: TrialStatus) -> None:
-        """Notes a training's new status."""
+        """Notes a run's new status."""
         candidate = self._candidates[trial]
         candidate.note(trial, status)
         if status == TrialStatus.RUNNING:
@@ -297,7 +297,7 @@ class StudyQueue(TrialQueue):
         self._waiting.extend(t for t in runs.trials if not is_done(t))
 
     def _finish(self, candidate: Candidate) -> None:
-        candidate.report()  # the last rungs, against which later trials are judged
+        candidate.report()  # the last rungs, with which later trials are compared
         returns = [returns_so_far(trial.folder).last_mean for trial in candidate.runs.trials]
         candidate.trial.set_user_attr("returns", returns)
         mean = float(np.mean(returns))
@@ -305,7 +305,7 @@ class StudyQueue(TrialQueue):
 
     def _end(self, candidate: Candidate, value: float | None, status: TrialStatus) -> None:
         candidate.ended = status
-        # Seeds that have not begun need not; those that run are in `superfluous` from now on.
+        # Seeds that have not begun need not; running ones are in `superfluous` from now on.
         self._waiting = deque(trial for trial in self._waiting if self._candidates[trial] is not candidate)
         self._locked.remove(candidate.runs.trials)
         self._tell(candidate.trial, value, status)
@@ -323,9 +323,9 @@ class StudyQueue(TrialQueue):
 
 
 def learning_curve(folder: Path, total_steps: int, is_done: bool) -> list[float]:
-    """Returns the mean raw return of the last episodes at the end of each part of a training that is over.
+    """Returns the mean raw return of the last episodes at the end of each completed part of a run.
 
-    Until the training is done, a part is over when an episode has ended after it.
+    Until the run is done, a part is complete when an episode has ended after it.
 
     Returns:
         Up to `RUNGS` values; NaN where no episode had ended yet.

@@ -1,1 +1,1 @@
-"""One training run: its job, its folder, its checkpoints, its end."""
+"""One training run: its job, its folder, its checkpoints and its end."""

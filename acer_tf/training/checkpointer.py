@@ -1,4 +1,4 @@
-"""Saves the whole state of a run while it trains, and resumes from it."""
+"""Saves the complete state of a run while it trains, and resumes from it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from acer_tf.acer import TrainingLoop
 
 SECONDS = 600.0
-"""Seconds between two checkpoints, if no number of agent steps is given."""
+"""Seconds between two checkpoints if no number of agent steps is given."""
 RETRY_SECONDS = 60.0
-"""Seconds before a failed write is tried again."""
+"""Seconds before a failed write is retried."""
 
 
 class Part(Protocol):
@@ -37,11 +37,11 @@ class Part(Protocol):
 
 
 class Checkpointer:
-    """Decides when to save a checkpoint; a failed one does not end training but is tried again.
+    """Decides when to save a checkpoint; a failed one does not end training but is retried.
 
-    Environments cannot be saved. With `is_exact` they are therefore seeded anew from (seed, step) at every checkpoint,
-    whether or not the run is ever interrupted, and a resumed run equals an undisturbed one bit for bit. Otherwise they
-    are left alone, and a resumed run begins new episodes.
+    Environments cannot be saved. With `is_exact`, they are therefore seeded anew from (seed, step) at every checkpoint,
+    whether or not the run is ever interrupted, so that a resumed run equals an uninterrupted one bit for bit. Otherwise
+    they are left alone, and a resumed run begins new episodes.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Checkpointer:
 
         Args:
             acer: the training loop of a run that has not begun.
-            checkpoints: those of the run.
-            seed: of the run.
+            checkpoints: the run's checkpoints.
+            seed: seed of the run.
             every: agent steps between two checkpoints; None saves one every 10 minutes.
-            is_exact: whether the environments are seeded anew at each checkpoint.
-            settings: those of the run, kept in each checkpoint.
-            origin: software and hardware, kept in each checkpoint.
-            parts: the other parts of the run by name; one that a checkpoint lacks stays as it is.
-            heartbeat: called after each step of environments that are brought back to where they were.
+            is_exact: whether to seed the environments anew at each checkpoint.
+            settings: settings of the run, saved in each checkpoint.
+            origin: software and hardware, saved in each checkpoint.
+            parts: the other parts of the run by name; a part that a checkpoint lacks stays unchanged.
+            heartbeat: called after each step that brings environments back to where they were.
         """
         self._acer = acer
         self._checkpoints = checkpoints
@@ -83,22 +83,22 @@ class Checkpointer:
         self._retry_at: float | None = None
 
     def begin(self) -> None:
-        """Resumes from the newest checkpoint that is whole; without any checkpoint, saves the first.
+        """Resumes from the newest intact checkpoint or, if there are no checkpoints, saves the first.
 
         Raises:
             OtherFormatError: another version of this package wrote a checkpoint.
-            InputError: there are checkpoints, but none is whole, and nothing has been changed; or the first cannot be
-                written.
+            InputError: there are checkpoints, but none is intact, and nothing has been changed; or the first one cannot
+                be written.
         """
-        self._checkpoints.tidy()  # what a process that was killed left half-written
+        self._checkpoints.tidy()  # removes what a killed process left unfinished
         problems = []
-        for found in self._checkpoints.verified():  # the newest first; a damaged one is an error to skip
+        for found in self._checkpoints.verified():  # the newest first; damaged ones are errors
             if isinstance(found, Checkpoint):
                 self._resume(found)
                 return
             say(f"checkpoint skipped: {found}", is_error=True)
             problems.append(found)
-        if problems:  # beginning anew would bury what is left of the run
+        if problems:  # beginning anew would bury the remains of the run
             raise InputError(
                 f"none of the {len(problems)} checkpoints in {self._checkpoints.folder} is whole: {problems[0]} "
                 "--restart_behavior restart begins anew and keeps the folder under another name."
@@ -118,13 +118,13 @@ class Checkpointer:
         now = time.monotonic()
         is_due = self._is_due(now)
         if is_due and self._is_exact:
-            self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+            self._restart_environments()  # even if saving fails: learning must not depend on the disk
         is_due = is_due or self._checkpoints.is_gone
         if is_due if self._retry_at is None else now >= self._retry_at:  # not at each iteration while the disk is full
             self.save()
 
     def save(self) -> bool:
-        """Saves a checkpoint now; returns whether that worked. A failure is printed, and tried again in a minute."""
+        """Saves a checkpoint now; returns whether that worked. A failure is printed, and retried in a minute."""
         try:
             self.write()
         except OSError as error:
@@ -137,10 +137,10 @@ class Checkpointer:
         """Saves a checkpoint now.
 
         Raises:
-            OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
+            OSError: the disk is full or cannot be written; earlier checkpoints are unchanged.
         """
         acer = self._acer
-        # The mean return in training stands in where no evaluation has chosen the best agent.
+        # If no evaluation has chosen the best agent, the mean return in training does.
         score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
         state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
         self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
@@ -156,11 +156,11 @@ class Checkpointer:
         with as_input_error(checkpoint.path, "the state of this run"):
             if state["loop"]["steps"] != checkpoint.step:
                 raise ValueError(f"its step is {state['loop']['steps']}")  # a forged or renamed checkpoint
-            for name in self._parts.keys() & state.keys():  # an earlier version may lack a part
+            for name in self._parts.keys() & state.keys():  # an earlier version may lack some parts
                 self._parts[name].load_state_dict(state[name])  # first: the agent compares its spaces
             is_restored = self._acer.load_state_dict(state, self._heartbeat)
             differing = differences(_flat(checkpoint.origin), _flat(self._origin))
-        if not is_restored:  # episodes cannot be saved: they begin anew
+        if not is_restored:  # episodes cannot be saved, so they begin anew
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         if lost:
@@ -170,29 +170,29 @@ class Checkpointer:
             say(f"results may differ in the last bits: {describe(differing)}", is_error=True)
 
     def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
-        """Warns that exact resume is lost, and records it in the settings of the run."""
+        """Warns that the run is no longer exact, and records it in the settings of the run."""
         step = self._acer.steps
         files = f"{counted(len(lost), 'file')} of replay left out: {' '.join(map(str, lost))}"
         say(f"{files} From step {step:,} on, this run differs from an undisturbed one.", is_error=True)
         note_lost_replay(self._checkpoints.folder.parent, step)
 
     def _restart_environments(self) -> None:
-        # From seed and step alone: an undisturbed run and a resumed one draw the same.
+        # From seed and step alone, so that uninterrupted and resumed runs draw the same numbers.
         self._acer.restart_environments(derived_seed(self._seed, self._acer.steps), is_recorded=self._is_exact)
 
 
 def _flat(origin: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns software and hardware with an entry for each version, so that only those that differ are told."""
+    """Returns software and hardware with an entry for each version, so that a message can name those that differ."""
     return {**origin, **origin.get("versions", {}), "versions": None}
 
 
 def write_at_last(write: Callable[[], object], path: Path, goes_on: Callable[[], bool]) -> None:
-    """Retries a final write while the disk is full, every minute, until there is room or a signal arrives.
+    """Retries a final write every minute while the disk is full, until there is room or a signal arrives.
 
     Args:
         write: raises OSError while the disk is full or cannot be written.
-        path: what is written, for messages.
-        goes_on: called while this waits, which tells the watchdog; False after a signal, with which this tries once.
+        path: path of the file, for messages.
+        goes_on: called while waiting, as a sign of life for the watchdog; False after a signal, when this tries once.
 
     Raises:
         InputError: a signal has arrived, and the disk is still full.

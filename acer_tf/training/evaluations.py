@@ -1,4 +1,4 @@
-"""Evaluates the agent of a run while it trains, and keeps the best."""
+"""Evaluates a run's agent while it trains, and keeps the best one."""
 
 import io
 import math
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Evaluations:
-    """Plays whole episodes with the agent each time that it has trained for another `every` agent steps.
+    """Plays whole episodes with the agent whenever it has trained for another `eval_every` agent steps.
 
-    Environments and actions are seeded from (seed, step), and the agent's own random streams stay as they are: training
-    does not depend on evaluations, nor one evaluation on those before it.
+    Environments and actions are seeded from (seed, step), and the agent's own random streams stay unchanged, so
+    evaluations affect neither training nor each other.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Evaluations:
         """Makes the environments, but plays nothing yet.
 
         Args:
-            agent: the agent; its `num_timesteps` tells when an evaluation is due.
+            agent: the agent, whose `num_timesteps` tells when an evaluation is due.
             logger: records the results.
-            make_env: makes environments as `evaluate` does.
-            settings: without `eval_every`, there are neither evaluations nor environments.
-            seed: of the run.
-            folder: of the run; best.zip is written there.
+            make_env: makes environments like `evaluate`.
+            settings: settings; without `eval_every`, there are neither evaluations nor environments.
+            seed: seed of the run.
+            folder: run folder, for best.zip.
         """
         self._agent = agent
         self._logger = logger
@@ -54,20 +54,20 @@ class Evaluations:
         self._env = None if settings.eval_every is None else make_env()
         self._seed = seed
         self._file = folder / BEST
-        self._step = 0  # of the last evaluation
+        self._step = 0  # step of the last evaluation
         self._best: float | None = None
         self._unwritten = b""  # best.zip, if the disk did not take it
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the step of the last evaluation, the highest mean return, and best.zip if it is not on the disk."""
+        """Returns the step of the last evaluation, the highest mean return, and best.zip if it is not yet on disk."""
         unwritten = {"unwritten": np.frombuffer(self._unwritten, np.uint8)} if self._unwritten else {}
         return {"step": self._step, "best": self._best, **unwritten}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores what `state_dict` returned; without best.zip, the next agent is the best.
 
-        A best.zip of an agent that learned more than this one, before the process was killed, is kept under another
-        name: what was learned meanwhile is lost, but not that agent.
+        A best.zip of an agent that had learned more than this one before the process was killed is kept under another
+        name, so that at least that agent is not lost.
         """
         self._step = state["step"]
         keep_lost(self._file, self._step)
@@ -75,9 +75,9 @@ class Evaluations:
         self._best = state["best"] if self._unwritten or self._file.exists() else None
 
     def if_due(self, goes_on: Callable[[], bool]) -> None:
-        """Evaluates the agent if that is due, logs the result, and writes best.zip if it is the best so far.
+        """Evaluates the agent if due, logs the result, and writes best.zip if it is the best so far.
 
-        What the disk does not take is written after a later evaluation, or by `write`.
+        If the disk does not take the file, a later evaluation or `write` writes it.
 
         Args:
             goes_on: called after each step; False abandons the evaluation, which stays due.
@@ -115,7 +115,7 @@ class Evaluations:
         """Writes the best agent to best.zip if the disk has not taken it yet.
 
         Raises:
-            OSError: it still does not.
+            OSError: the disk still does not take it.
         """
         if self._unwritten:
             replace(self._file, self._unwritten)

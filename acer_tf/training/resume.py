@@ -1,4 +1,4 @@
-"""Compares a command's settings with those of the run that it resumes: which may change, and which must not."""
+"""Compares a command's settings with those of the run that it resumes: some may change, others must not."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from acer_tf.storage.run_folder import FREE
 from acer_tf.training.job import DEFAULTS
 
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
-"""Settings that may change though learning depends on them: a run goes on with the machines that there are."""
+"""Settings that may change although they affect learning, as a run continues with the machines that there are."""
 FIXED = (
     *("nsteps", "buffer_size", "compress_replay", "replay_state", "bootstrap_truncated", "action_masks"),
     *("trust_region", "optimizer"),
 )
-"""Hyper-parameters that never change, as the saved state, the columns of replay or those of progress.csv depend on
+"""Hyper-parameters that must never change, as the saved state or the columns of replay or progress.csv depend on
 them."""
 ANEW = "choose another logdir, or --restart_behavior restart to keep that run under another name"
 
@@ -30,8 +30,8 @@ class Compared(NamedTuple):
 
     Attributes:
         step: agent step of the newest checkpoint.
-        seed: its seed.
-        changed: old and new values of the settings that are to change, by name.
+        seed: seed of the run.
+        changed: old and new values of the settings that change, by name.
     """
 
     step: int
@@ -43,23 +43,23 @@ def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere:
     """Compares settings with those of the newest checkpoint.
 
     Args:
-        run: folder of the run.
-        settings: plain values; a seed of None accepts that of the run.
+        run: run folder.
+        settings: plain values; a seed of None accepts the run's.
         is_forced: whether hyper-parameters other than `FIXED` may change.
-        elsewhere: the way out for settings that cannot change, in messages.
+        elsewhere: advice for settings that cannot change, in messages.
 
     Returns:
-        None without a checkpoint: every setting is accepted.
+        The comparison, or None without a checkpoint, when every setting is accepted.
 
     Raises:
         OtherFormatError: another version of this package wrote a checkpoint.
-        InputError: settings have changed that never may, or may only if forced.
+        InputError: settings have changed that must never change, or only if forced.
     """
     newest = _newest_checkpoint(run / CHECKPOINTS)
     if newest is None:
         return None
     started = newest.settings
-    # What a run's version did not have yet was as the default is.
+    # Settings that the run's version did not have behaved like today's defaults.
     started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
     own = default_arguments(started["network"]) if started["network"] == settings["network"] else {}
     started, settings = (_comparable({**own, **values}) for values in (started, settings))
@@ -69,7 +69,7 @@ def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere:
         name: values for name, values in differences(started, settings).items() if name not in (*FREE, *FREE_COLLECTING)
     }
     changeable = vars(Config()).keys() - FIXED  # network, environment and their number never change
-    # Even by force: the saved state would not fit.
+    # Not even by force, as the saved state would not fit.
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
         raise InputError(f"the run in {run} has {describe(fixed)}, which cannot change; {elsewhere}.")
     if changed and not is_forced:
@@ -78,13 +78,13 @@ def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere:
 
 
 def resuming(words: Sequence[str]) -> list[str]:
-    """Returns the words of a command, changed so that it resumes: given again, `overwrite` would delete the run."""
+    """Returns a command changed so that it resumes: if repeated, `overwrite` would delete the run."""
     is_told = "--restart_behavior" in " ".join(words).replace("restart-behavior", "restart_behavior")
     return [*words, *(["--restart_behavior", "resume"] if is_told else [])]  # the last one counts
 
 
 def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings as JSON has them, with lists for tuples, and without the module of the environment."""
+    """Returns settings as in JSON, with lists for tuples, and without the environment's module."""
     plain: dict[str, Any] = json.loads(json.dumps(settings))
     return plain | {"env": bare_env_id(plain["env"])}
 
@@ -101,7 +101,7 @@ def _newest_checkpoint(checkpoints: Path) -> Checkpoint | None:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Returns old and new value of every entry that differs, by name."""
+    """Returns the old and new value of every entry that differs, by name."""
     names = sorted(old.keys() | new.keys())
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 

@@ -1,4 +1,4 @@
-"""A training run, from its job to the agent's file."""
+"""A training run, from the job to the agent's file."""
 
 import contextlib
 import functools
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from acer_tf.agent import ACER
 
 MOST_ENVS = 8
-"""Environments that an evaluation plays in at most, as in the command `evaluate`."""
+"""Most environments of an evaluation, as in the command `evaluate`."""
 
 
 class Session(NamedTuple):
-    """A training that is ready to learn."""
+    """A training run that is ready to learn."""
 
     job: Job
     run: RunFolder
@@ -64,11 +64,11 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     """Trains, with logs, checkpoints and the final agent in the run folder; returns the exit status.
 
     Args:
-        job: the training.
-        first: an environment that has been made already; it becomes one of those to train in, or is closed.
+        job: the training run.
+        first: an environment that has already been made; it is used for training, or closed.
 
     Raises:
-        InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
+        InputError: an argument cannot work; raised before TensorFlow is imported where possible.
     """
     meter = Meter()
     never_wait()
@@ -76,26 +76,26 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         unused = stack.enter_context(contextlib.ExitStack())
         if first is not None:
             unused.callback(close_quietly, first)
-        prepare_tensorflow(job.network, job.machine.threads)  # by variables that TensorFlow reads when it is imported
+        prepare_tensorflow(job.network, job.machine.threads)  # TensorFlow reads variables when it is imported
         if job.machine.tune_malloc:
             keep_freed_memory()
-        stop = stack.enter_context(stop_on_signals())  # early: a signal while it starts must not be lost
+        stop = stack.enter_context(stop_on_signals())  # early, so that a signal during the start is not lost
         heartbeat = stack.enter_context(watchdog(job.machine.stall_seconds))
 
         def goes_on() -> bool:
             heartbeat()
             return not stop()
 
-        # Locked before anything in it is looked at.
+        # Locked before anything in it is read.
         run = stack.enter_context(run_folder(job.run.logdir, job.environment.env_id))
         make_env = _env_maker(job)
-        # Those of a run with collectors are only looked at: none of them needs a process.
+        # In a run with collectors, these are only inspected, so they need no processes.
         with folder_kept(job.run.logdir):
             env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
         unused.pop_all()
         stack.enter_context(closing(env))
         session = _begin(job, env, make_env, run, stack, goes_on)
-        stop.take_signals()  # which the environments may have taken when they were made or reset
+        stop.take_signals()  # making or resetting environments may have changed the handlers
         with _noting_usage(session, meter):
             _learn(session, goes_on)
             _write(session, goes_on)
@@ -109,7 +109,7 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
 
 @contextlib.contextmanager
 def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
-    """Notes how long the block took if it trained, also if it fails; a full disk or a lost lease leaves it unknown."""
+    """Notes how long the block took if it trained, even if it fails, unless the disk is full or the lease lost."""
     begin = session.loop.steps
     try:
         yield
@@ -121,7 +121,7 @@ def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
 
 
 def _env_maker(job: Job) -> Callable[..., FrameStack]:
-    """Returns what makes the environments, also in collectors, which step Atari games in their own processes."""
+    """Returns a function that makes the environments, also for collectors, which step Atari games themselves."""
     given = job.environment
     return functools.partial(
         make_registered,
@@ -143,20 +143,20 @@ def _begin(
     stack: contextlib.ExitStack,
     goes_on: Callable[[], bool],
 ) -> Session:
-    """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
+    """Begins a run in the folder, or resumes the one that it holds; the stack closes resources."""
     folder, settings = run.path, job.settings()
-    # Refuses what does not fit the run in the folder.
+    # Refuses settings that do not fit the run in the folder.
     earlier = compared(folder, settings, job.run.force) if job.run.restart_behavior == "resume" else None
     settings["seed"] = checked_seed(settings["seed"] if earlier is None else earlier.seed)
     check_replay(env, job.config)
-    run.begin(settings, job.run.restart_behavior)  # from here on, the folder is changed
+    run.begin(settings, job.run.restart_behavior)  # the folder changes from here on
     if earlier is not None and earlier.changed:
         say(f"changed: {describe(earlier.changed)}", is_error=True)
         note_changed(folder, earlier.step, earlier.changed)
     shown = _terminal_sinks(job)
-    for sink in shown:  # the terminal is restored even if the check keeps other sinks from being closed
+    for sink in shown:  # the terminal must be restored even if the check keeps other sinks from being closed
         stack.enter_context(contextlib.closing(sink))
-    # Sinks write what they still have when they are closed, so that is checked, too.
+    # Sinks write what they still hold when they are closed, so this is checked as well.
     sinks = [_file_logger(folder, job, env, settings), *shown]
     logger = stack.enter_context(contextlib.closing(Logger(sinks, run.check)))
     if job.logging.verbose:
@@ -165,11 +165,11 @@ def _begin(
         env.unwrapped.start_workers()  # they load the games while TensorFlow is imported
     agent = _make_agent(job, env, make_env, settings["seed"])
     stack.callback(agent.close)
-    goes_on()  # tells the watchdog that TensorFlow has been imported
+    goes_on()  # a sign of life after the import of TensorFlow
     loop = agent.begin(logger, is_quiet=not job.logging.verbose, goes_on=goes_on)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
     stack.enter_context(closing(evaluations))
-    # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
+    # Besides the loop, a checkpoint holds what `evaluate` needs from the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
     checkpointer = _resume(loop, parts, run, job, settings, goes_on)
     goes_on()
@@ -260,13 +260,13 @@ def _machine(env: FrameStack, actors: int) -> str:
 
 
 def _learn(session: Session, goes_on: Callable[[], bool]) -> None:
-    """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
+    """Trains until the end or a signal; after an error, a checkpoint holds what was learned."""
     loop, checkpointer, config = session.loop, session.checkpointer, session.job.config
 
     def after_iteration() -> bool:
         goes_on()
         session.agent.num_timesteps = loop.steps
-        session.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
+        session.evaluations.if_due(goes_on)  # before a checkpoint at the same step, so that it holds the result
         checkpointer.after_iteration()
         return not goes_on()
 
@@ -274,7 +274,7 @@ def _learn(session: Session, goes_on: Callable[[], bool]) -> None:
     try:
         loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
     except NotFiniteError as error:
-        checkpointer.save()  # first: what was learned matters more than the batch
+        checkpointer.save()  # first, as what was learned matters more than the batch
         batch = session.run.path / f"{NOT_FINITE}{loop.steps:012d}.npz"
         try:
             save_arrays(batch, error.batch)
@@ -282,13 +282,13 @@ def _learn(session: Session, goes_on: Callable[[], bool]) -> None:
         except OSError as full:
             where = f"{batch}, for the batch, cannot be written ({full.strerror})."
         raise InputError(f"after step {loop.steps:,} {error} {where}") from error
-    except (EnvironmentFailedError, InputError):  # what an environment returned may be an InputError, too
+    except (EnvironmentFailedError, InputError):  # an environment's return value may also cause an InputError
         checkpointer.save()
         raise
 
 
 def _write(session: Session, goes_on: Callable[[], bool]) -> None:
-    """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
+    """Writes the agent and then the last checkpoint, as weights matter most if there is little room."""
     session.agent.num_timesteps, file = session.loop.steps, session.run.path / MODEL
 
     def save_agent() -> None:
@@ -301,8 +301,8 @@ def _write(session: Session, goes_on: Callable[[], bool]) -> None:
 
 
 def watch_command(folder: Path, env: str) -> str:
-    """Returns the command that shows the agent of a run in environments of an id, which may name a module."""
-    allowed = ["--env", env] if ":" in env else []  # no file may have a module imported
+    """Returns the command that shows a run's agent in environments with an id, which may name a module."""
+    allowed = ["--env", env] if ":" in env else []  # files must not cause imports of modules
     return f"{program('acer_tf.enjoy')} {shlex.join([str(folder), *allowed])}"
 
 

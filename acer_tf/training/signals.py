@@ -1,4 +1,4 @@
-"""SIGINT (Ctrl-C), SIGTERM and SIGHUP stop training after the current update; a second signal stops it at once."""
+"""SIGINT (Ctrl-C), SIGTERM and SIGHUP stop training after the current update, a second signal at once."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ MESSAGE = b"\nstopping after this update; once more stops at once\n"
 
 
 class Stop:
-    """A signal handler that remembers the first signal; calling it tells whether one has arrived."""
+    """A signal handler that remembers the first signal; a call tells whether one has arrived."""
 
     def __init__(self, handled: Sequence[signal.Signals]) -> None:
         self._handled = handled
@@ -33,11 +33,11 @@ class Stop:
         return 0 if self._signal is None else 128 + self._signal
 
     def take_signals(self) -> dict[int, Any]:
-        """Handles the signals from here on, whoever did before, such as an environment; returns their handlers."""
+        """Takes the signals over from any other handler, such as an environment's; returns the earlier handlers."""
         return {signum: signal.signal(signum, self.handle) for signum in self._handled}
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
-        """Remembers the first signal and prints a hint; a second signal, if it is no echo, ends the program.
+        """Remembers the first signal and prints a hint; a second signal, unless it is an echo, ends the program.
 
         Raises:
             KeyboardInterrupt: the second signal is SIGINT.
@@ -50,15 +50,15 @@ class Stop:
             return
         elif signum == signal.SIGINT:
             raise KeyboardInterrupt
-        elif signum == signal.SIGTERM:  # SIGHUP comes twice when a terminal is closed: from the shell, and the kernel
+        elif signum == signal.SIGTERM:  # on closing a terminal, SIGHUP comes twice, from the shell and the kernel
             raise StoppedError(128 + signum)
 
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Yields a callable: has one of `SIGNALS` arrived? Works in the main thread only, where Python handles signals.
+    """Yields a function that returns whether one of `SIGNALS` has arrived.
 
-    Under nohup, SIGHUP remains ignored.
+    It works only in the main thread, where Python handles signals. Under nohup, SIGHUP remains ignored.
     """
     stop = Stop([s for s in SIGNALS if s.name != "SIGHUP" or signal.getsignal(s) is not signal.SIG_IGN])
     previous = stop.take_signals()

@@ -1,4 +1,4 @@
-"""Ends the process when it makes no progress any more."""
+"""Ends the process when it no longer makes progress."""
 
 import contextlib
 import faulthandler
@@ -10,17 +10,17 @@ from contextlib import AbstractContextManager
 from types import FrameType
 
 LONGEST = 1e9
-"""Seconds, about 31 years; the kernel's timer does not take any number."""
+"""Longest time in seconds, about 31 years, as the kernel's timer has a limit."""
 
 
 def watchdog(seconds: float) -> AbstractContextManager[Callable[[], None]]:
     """Yields a heartbeat: a function that must be called at least once in every period of `seconds`.
 
-    Otherwise the stacks of all threads are printed to standard error and SIGALRM ends the process, wherever it hangs:
+    Otherwise, the stacks of all threads are printed to standard error and SIGALRM ends the process, wherever it hangs:
     in Python, or in C code that holds the interpreter's lock, which neither the kernel's timer nor faulthandler needs.
-    Time after Ctrl-Z (SIGTSTP) does not count; time after SIGSTOP, which no process can notice, does. Meanwhile the
-    signal SIGUSR2 shows the stacks of all threads at any time. Windows has none of these signals; there a thread of
-    faulthandler prints the stacks and ends the process with status 1.
+    Time after Ctrl-Z (SIGTSTP) does not count; time after SIGSTOP, which no process can notice, does. At any time, the
+    signal SIGUSR2 shows the stacks of all threads. Windows has none of these signals; there, a faulthandler thread
+    prints the stacks and ends the process with status 1.
     """
     seconds = min(seconds, LONGEST)
     return _by_thread(seconds) if sys.platform == "win32" else _by_signal(seconds)
@@ -50,9 +50,9 @@ def _by_signal(seconds: float) -> Iterator[Callable[[], None]]:
         signal.raise_signal(signal.SIGSTOP)  # returns once the process is continued
         heartbeat()
 
-    with open(os.dup(2), "wb") as standard_error:  # descriptor 2 is redirected while TensorFlow starts
+    with open(os.dup(2), "wb") as standard_error:  # TensorFlow's start redirects descriptor 2
         alarm, stop = signal.signal(signal.SIGALRM, signal.SIG_DFL), signal.signal(signal.SIGTSTP, suspend)
-        faulthandler.register(signal.SIGALRM, standard_error, chain=True)  # then the default action, which is the end
+        faulthandler.register(signal.SIGALRM, standard_error, chain=True)  # then the default action: the end
         faulthandler.register(signal.SIGUSR2, standard_error)
         timer = signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
@@ -63,4 +63,4 @@ def _by_signal(seconds: float) -> Iterator[Callable[[], None]]:
             faulthandler.unregister(signal.SIGALRM)
             signal.signal(signal.SIGTSTP, stop)
             signal.signal(signal.SIGALRM, alarm)
-            signal.setitimer(signal.ITIMER_REAL, *timer)  # whoever else uses it, as test runners do
+            signal.setitimer(signal.ITIMER_REAL, *timer)  # even if others use it, such as test runners

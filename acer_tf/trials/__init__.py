@@ -1,1 +1,1 @@
-"""Many training runs: where they run, and the table of what became of them."""
+"""Many training runs: where they run, and the table of their results."""

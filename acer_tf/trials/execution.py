@@ -1,4 +1,4 @@
-"""Runs the trials of a command: their shares of the cores, the folder with its table, signals and exit status."""
+"""Runs the trials of a command: shares of the cores, the folder with its table, signals and exit status."""
 
 import contextlib
 import dataclasses
@@ -29,18 +29,18 @@ TABLE = "sweep.csv"
 
 @dataclasses.dataclass(frozen=True)
 class Execution:
-    """Flags of every command that runs trials."""
+    """Flags of all commands that run trials."""
 
     workers: Count = 1
-    """Trials that run side by side on this machine, each with an equal share of the cores."""
+    """Trials to run side by side on this machine, each with an equal share of the cores."""
     engine: Literal["local", "ray"] = "local"
-    """Engine of the trials: this machine, or a cluster of Ray whose nodes share this folder (docs/scale.md)."""
+    """Where trials run: on this machine, or on a Ray cluster whose nodes share this folder (docs/scale.md)."""
     ray_address: str | None = None
     """HOST:PORT of the cluster's head; None starts Ray on this machine alone."""
     slots: Count | None = None
-    """Trials that run side by side on Ray; None takes as many as the cluster has processors for."""
+    """Trials to run side by side on Ray; None takes as many as the cluster has processors for."""
     trial_cpus: Count = 1
-    """Processors (and threads) of a trial on Ray."""
+    """Processors (and threads) of each trial on Ray."""
 
     def run_all(
         self,
@@ -49,19 +49,19 @@ class Execution:
         done: Callable[[Trial], object] = lambda _: None,
         check: Callable[[Trial], object] = lambda _: None,
     ) -> int:
-        """Runs the trials that are not done yet, in their order.
+        """Runs the trials that are not done yet, in order.
 
         Args:
-            trials: in their order.
+            trials: the trials, in order.
             out: folder of the table.
-            done: called with each that has ended well.
-            check: called with each that is to run before the first one does.
+            done: called with each trial that has succeeded.
+            check: called with each trial to run, before the first one starts.
 
         Returns:
             The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
 
         Raises:
-            LockedError: another sweep works in the folder.
+            LockedError: another sweep is using the folder.
             InputError: the folder cannot be made.
         """
         with self.sweep(out) as sweep:
@@ -69,7 +69,7 @@ class Execution:
             for trial in remaining:
                 check(trial)
             for trial in trials:
-                if trial not in remaining:  # whoever reads the results wants those of before, too
+                if trial not in remaining:  # earlier results count as well
                     done(trial)
             say(f"{counted(len(trials), 'trial')}, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
 
@@ -88,17 +88,17 @@ class Execution:
         """Makes the folder, locks it, and handles signals while the block runs.
 
         Raises:
-            LockedError: another sweep works in the folder.
+            LockedError: another sweep is using the folder.
             InputError: the folder cannot be made.
         """
         never_wait()
         with writing(out, "folder with --out"):
             out.mkdir(parents=True, exist_ok=True)
-        with locked(out) as lease, stop_on_signals() as stop:  # two sweeps would write one table
+        with locked(out) as lease, stop_on_signals() as stop:  # two sweeps would write the same table
             yield RunningSweep(self, SweepTable(out / TABLE), stop, lease)
 
     def shares(self, env_id: str, given: set[str]) -> list[str]:
-        """Returns the flags that give each of several trials its share of the cores, but for those that are given."""
+        """Returns the flags that give each trial its share of the cores, except flags that are given."""
         if self.engine == "local" and self.workers == 1:
             return []
         share = max(1, cores() // self.workers) if self.engine == "local" else self.trial_cpus
@@ -109,7 +109,7 @@ class Execution:
         """Checks the flags.
 
         Raises:
-            InputError: one has a value that cannot work, or belongs to the other engine.
+            InputError: a flag has a value that cannot work, or belongs to the other engine.
         """
         validate_fields(self)
         of_ray = ("ray_address", "slots", "trial_cpus")
@@ -125,10 +125,10 @@ class Execution:
 
     @contextlib.contextmanager
     def started(self) -> Iterator[Engine]:
-        """Yields the engine; a Ray that it started ends with the block.
+        """Yields the engine; a Ray that it has started ends with the block.
 
         Raises:
-            InputError: there is no connection to Ray, see `connected`.
+            InputError: there is no connection to Ray; see `connected`.
         """
         if self.engine == "local":
             yield LocalEngine(self.workers)
@@ -139,7 +139,7 @@ class Execution:
 
 
 class RunningSweep(NamedTuple):
-    """Trials of one command, as they are run: where, their table, whether a signal has arrived, the folder's lease."""
+    """A running command's trials: their engine and table, whether a signal has arrived, and the folder's lease."""
 
     execution: Execution
     table: SweepTable
@@ -147,7 +147,7 @@ class RunningSweep(NamedTuple):
     lease: Lease
 
     def run(self, queue: TrialQueue, report: Callable[[Trial, TrialStatus], None]) -> None:
-        """Runs trials, see `run_trials`; starts nothing where there are none."""
+        """Runs trials, see `run_trials`; starts no engine without trials."""
         if not queue.is_exhausted():
             with self.execution.started() as engine:
                 run_trials(queue, engine, self.stop, report)
@@ -156,7 +156,7 @@ class RunningSweep(NamedTuple):
         """Puts a trial's new status into the table, and prints it.
 
         Raises:
-            SupersededError: a process on another host has taken the folder over, and writes the table now.
+            SupersededError: a process on another host has taken the folder over and now writes the table.
         """
         self.lease.check()
         row = self.table.update(trial, status)
@@ -170,7 +170,7 @@ class RunningSweep(NamedTuple):
         say(f"{status} {trial.name} seed {trial.seed}{details}")
 
     def status(self, is_well: bool) -> int:
-        """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that resumes."""
+        """Returns the exit status: 0 or 1, or a signal's, in which case it prints the command that resumes."""
         if self.stop():
             say(f"resume with: {shlex.join(resuming(command_line()))}")
             return self.stop.status

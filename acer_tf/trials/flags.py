@@ -1,4 +1,4 @@
-"""Flags of training in files of experiments and searches, which decide how an agent learns and nothing else."""
+"""Flags of training in files of experiments and searches, which may only decide how an agent learns."""
 
 import dataclasses
 import json
@@ -27,20 +27,20 @@ IN_FILES = {
     *("num_env", "max_episode_frames", "num_workers", "threads", "network", "policy", "value_network"),
     *ARGUMENTS,
 } - {"ray_address"}
-"""Names of those that a file may set: no path, address, service, nor whatever could import code or overwrite a run."""
+"""Flags that a file may set: no paths, addresses or services, and none that could import code or overwrite a run."""
 OTHERS = (RunSettings, EnvironmentSettings, CheckpointSettings, LoggingSettings, MachineSettings)
 ON_THE_COMMAND_LINE = {field.name for group in OTHERS for field in dataclasses.fields(group)} - IN_FILES
 
 
 def check_flags(where: str, names: Iterable[str], has_command_line: bool) -> None:
-    """Checks that a file, or `where` in it, may set these flags; its command may take flags of training as well.
+    """Checks that a file, or `where` in it, may set these flags; its command may also take flags of training.
 
     Raises:
-        InputError: it may not set one of them, or there is none of that name.
+        InputError: it may not set one of them, or there is no such flag.
     """
     for name in names:
         if (flag := name.replace("-", "_")) not in IN_FILES:
-            raise InputError(f"{where}: {name} is no setting of a file{_way_out(name, flag, has_command_line)}.")
+            raise InputError(f"{where}: {name} cannot be set in a file{_way_out(name, flag, has_command_line)}.")
 
 
 def _way_out(name: str, flag: str, has_command_line: bool) -> str:
@@ -52,12 +52,12 @@ def _way_out(name: str, flag: str, has_command_line: bool) -> str:
 
 
 def words(*flags: Mapping[str, Any]) -> list[str]:
-    """Returns flags by name as words of a command line; of a name that occurs again, the last value counts.
+    """Returns flags by name as words of a command line; if a name occurs again, the last value counts.
 
-    A value is part of its flag's word, so that none passes for a flag.
+    A value is part of its flag's word, so that it cannot pass for a flag.
 
     Raises:
-        InputError: arguments of the environment are refused by `check_saved_kwargs`.
+        InputError: `check_saved_kwargs` refuses arguments of the environment.
     """
     merged = {name.replace("-", "_"): value for some in flags for name, value in some.items()}
     if "env_kwargs" in merged:

@@ -1,4 +1,4 @@
-"""Runs trials in processes of their own, several side by side; a failing one does not affect the others."""
+"""Runs trials in their own processes, several side by side; one that fails does not affect the others."""
 
 import enum
 import errno
@@ -16,34 +16,34 @@ from acer_tf.system.console import say
 
 POLL_SECONDS = 0.2
 LOCKED_SECONDS = 2.0
-"""Before the next look at the folder of a trial in which another process works."""
+"""Seconds before the next check of a trial's folder that another process uses."""
 MOST_LOCKED_SECONDS = 60.0
 WITHOUT_ROOM_SECONDS = 10.0
-"""Before the next start after one that failed for want of room, memory or processes, or in an outage of the network."""
+"""Seconds before the next start after a failure for lack of room, memory or processes, or in a network outage."""
 PASSING = {
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "EIO", "ESTALE")
     if hasattr(errno, name)
 }
-"""Errors that pass by themselves, or when somebody makes room."""
+"""Errors that pass by themselves or when somebody makes room."""
 
 
 class TrialStatus(enum.StrEnum):
-    """Status of a trial, as sweep.csv and the terminal tell it."""
+    """Status of a trial, as shown in sweep.csv and the terminal."""
 
     RUNNING = enum.auto()
     DONE = enum.auto()
     STOPPED = enum.auto()
-    """It has saved and ended after a signal; it goes on when the sweep does."""
+    """It has saved and ended after a signal; it continues when the sweep does."""
     FAILED = enum.auto()
     LOCKED = enum.auto()
-    """Another process works in its folder; it starts later."""
+    """Another process uses its folder; it starts later."""
     PRUNED = enum.auto()
-    """Stopped for good: a search gains nothing by it."""
+    """Stopped for good, as it is not promising in a search."""
 
 
 def seed_folder(name: str, seed: int) -> Path:
-    """Returns NAME/seed-N, the place of a run below the folder of a sweep, a search or a variation."""
+    """Returns NAME/seed-N, the folder of a run below that of a sweep, a search or a variation."""
     return Path(name.replace("/", "-").replace(":", "-"), f"seed-{seed}")
 
 
@@ -58,18 +58,18 @@ class Trial(NamedTuple):
 
     @property
     def log(self) -> Path:
-        """File for what the run prints, beside its folder."""
+        """File for the run's output, beside its folder."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
 
 class Process(Protocol):
-    """A trial that was started; `subprocess.Popen` is one."""
+    """A started trial, such as a `subprocess.Popen`."""
 
     def poll(self) -> int | None:
-        """Returns the return code, as in `subprocess`; None while it has not ended."""
+        """Returns the return code, as in `subprocess`, or None until it has ended."""
 
     def terminate(self) -> None:
-        """Has it save and end; the second time, end at once."""
+        """Makes it save and end; when called again, end at once."""
 
     def wait(self) -> int:
         """Waits for its end and returns the return code."""
@@ -82,14 +82,14 @@ class Engine(Protocol):
         """Returns how many trials may run side by side now."""
 
     def start(self, trial: Trial) -> Process:
-        """Starts a trial; the folder of its log exists."""
+        """Starts a trial, whose log's folder exists."""
 
 
 class LocalEngine:
     """Runs trials as children of this process."""
 
     def __init__(self, workers: int) -> None:
-        """`workers` is the number of trials that run side by side."""
+        """Prepares to run this number of trials side by side."""
         self._workers = workers
 
     def slots(self) -> int:
@@ -102,7 +102,7 @@ class LocalEngine:
 
 
 class LockedTrials:
-    """Trials in whose folders other processes work; each waits twice as long after every attempt in vain."""
+    """Trials whose folders other processes use; each waits twice as long after every failed attempt."""
 
     def __init__(self) -> None:
         self._seconds: dict[Trial, float] = {}
@@ -117,12 +117,12 @@ class LockedTrials:
         self._due[trial] = time.monotonic() + self._seconds[trial]
 
     def remove(self, trials: Iterable[Trial]) -> None:
-        """Removes those of the trials that are here."""
+        """Removes trials, if present."""
         for trial in trials:
             self._due.pop(trial, None)
 
     def take(self) -> Trial | None:
-        """Returns one whose time has come, unless a process of this host still works in its folder."""
+        """Returns a trial that is due, unless a process of this host still uses its folder."""
         now = time.monotonic()
         for trial, due in self._due.items():
             if due > now:
@@ -135,9 +135,9 @@ class LockedTrials:
 
 
 class TrialQueue:
-    """Trials to start, in their order; those in whose folders other processes work come last.
+    """Trials to start, in order; those whose folders other processes use come last.
 
-    If such a process has done the work, the trial finds it done.
+    If such a process completes the run, the trial finds it done.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
@@ -145,23 +145,23 @@ class TrialQueue:
         self._locked = LockedTrials()
 
     def take(self) -> Trial | None:
-        """Returns the next trial that can start now, if there is one."""
+        """Returns the next trial that can start now, if any."""
         return self._waiting.popleft() if self._waiting else self._locked.take()
 
     def put_back(self, trial: Trial) -> None:
-        """Takes back a trial in whose folder another process works."""
+        """Takes back a trial whose folder another process uses."""
         self._locked.add(trial)
 
     def put_first(self, trial: Trial) -> None:
-        """Takes back a trial that could not start for want of room, before any other."""
+        """Takes back a trial that could not start for lack of room, before all others."""
         self._waiting.appendleft(trial)
 
     def is_exhausted(self) -> bool:
-        """Returns whether no other trial will follow those that are running."""
+        """Returns whether no trials will follow the running ones."""
         return not self._waiting and not self._locked
 
     def superfluous(self) -> Collection[Trial]:
-        """Returns those of the running trials that are to save and end early."""
+        """Returns running trials that should save and end early."""
         return ()
 
 
@@ -171,9 +171,9 @@ def run_trials(
     stop: Callable[[], bool],
     report: Callable[[Trial, TrialStatus], None],
 ) -> None:
-    """Runs all trials; when `stop` returns True, the running ones save and end, and no other starts.
+    """Runs all trials; when `stop` returns True, running ones save and end, and no others start.
 
-    `report` is called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
+    It calls `report` with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
     `locked`).
     """
     running: dict[Trial, Process] = {}
@@ -181,7 +181,7 @@ def run_trials(
     starts_at = 0.0
     try:
         while running or not (queue.is_exhausted() or stop()):
-            # The number of slots may change: nodes of a cluster come and go.
+            # The number of slots may change, as nodes of a cluster come and go.
             while (
                 time.monotonic() >= starts_at
                 and len(running) < engine.slots()
@@ -202,11 +202,11 @@ def run_trials(
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 ending.discard(trial)
                 status = _status(trial, running.pop(trial).wait())
-                if status == TrialStatus.LOCKED:  # a process that a killed sweep left may still be saving
+                if status == TrialStatus.LOCKED:  # a process of a killed sweep may still be saving
                     queue.put_back(trial)
                 report(trial, status)
             time.sleep(POLL_SECONDS)
-    finally:  # after a second signal, which ends this at once, the trials get a second one, too
+    finally:  # a second signal ends this at once; the trials also get a second one
         for process in running.values():
             process.terminate()
         for process in running.values():
@@ -214,12 +214,12 @@ def run_trials(
 
 
 def _start(trial: Trial, engine: Engine) -> tuple[Process | None, TrialStatus | None]:
-    """Starts a trial; returns its process and status, neither where it may start later."""
+    """Starts a trial; returns its process and status, or None for both if it may start later."""
     try:
         trial.log.parent.mkdir(parents=True, exist_ok=True)
         return engine.start(trial), TrialStatus.RUNNING
     except OSError as error:
-        is_passing = error.errno in PASSING  # a full disk, for instance: the log has no place
+        is_passing = error.errno in PASSING  # a full disk, for instance, has no room for the log
         way_out = "; it will be tried again" * is_passing
         say(f"{trial.name} seed {trial.seed} cannot start ({error}){way_out}", is_error=True)
         return None, None if is_passing else TrialStatus.FAILED
@@ -230,8 +230,8 @@ def _status(trial: Trial, returncode: int) -> TrialStatus:
         return TrialStatus.DONE
     if was_stopped(returncode):
         return TrialStatus.STOPPED
-    if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):  # before it began, or in its course
+    if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):  # before it began, or later
         return TrialStatus.LOCKED
-    if returncode < 0:  # a signal that it could not report itself
+    if returncode < 0:  # a signal that the trial could not report itself
         note(trial.log, f"ended by {signal.Signals(-returncode).name}")
     return TrialStatus.FAILED

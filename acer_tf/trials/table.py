@@ -17,7 +17,7 @@ SHOWN = COLUMNS[:6]
 
 
 class SweepTable:
-    """A row per trial, on disk after every change; rows of trials that this sweep leaves out are kept."""
+    """A table with one row per trial, written after every change; it keeps rows of trials not in this sweep."""
 
     def __init__(self, path: Path) -> None:
         """Reads the file if it exists.
@@ -34,16 +34,16 @@ class SweepTable:
             self._rows = {row["folder"]: row for row in rows}
 
     def is_done(self, trial: Trial) -> bool:
-        """Returns whether a trial with the same command has ended well before, and its folder is still there."""
+        """Returns whether a trial with the same command has succeeded before and its folder is still there."""
         row = self._rows.get(str(trial.folder), {})
-        # The same folder with another command is another trial: it runs, and the run itself refuses what does not fit.
+        # The same folder with another command is another trial, which the run itself refuses if settings do not fit.
         is_same = row.get("command") == shlex.join(trial.command)
         return row.get("status") == TrialStatus.DONE and is_same and trial.folder.is_dir()
 
     def update(self, trial: Trial, status: TrialStatus) -> Mapping[str, str]:
-        """Replaces a trial's row by its new status and its returns so far, writes the file, and returns the row.
+        """Replaces a trial's row by its new status and returns so far, writes the file, and returns the row.
 
-        If the file cannot be written, on a full disk for instance, a message says so and the next call tries again.
+        If the file cannot be written, for instance on a full disk, it prints a message, and the next call tries again.
         """
         row = {"name": trial.name, "seed": str(trial.seed), "status": status} | _outcome(trial.folder)
         row |= {"folder": str(trial.folder), "command": shlex.join(trial.command)}
@@ -55,7 +55,7 @@ class SweepTable:
         return row
 
     def rows(self, trials: Iterable[Trial]) -> list[Mapping[str, str]]:
-        """Returns the rows of those of these trials that have begun."""
+        """Returns the rows of those trials that have begun."""
         return [self._rows[str(trial.folder)] for trial in trials if str(trial.folder) in self._rows]
 
     def _write(self) -> None:
@@ -64,7 +64,7 @@ class SweepTable:
 
 
 def summary(rows: Sequence[Mapping[str, str]]) -> str:
-    """Returns the rows as text, then mean and standard deviation over each name's seeds that are done."""
+    """Returns the rows as text, followed by mean and standard deviation over the finished seeds of each name."""
     shown = [SHOWN, *([row[column] for column in SHOWN] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = [
@@ -80,7 +80,7 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _outcome(folder: Path) -> dict[str, str]:
-    """Returns the agent steps trained, whole episodes, and the mean raw return of the last ones."""
+    """Returns the trained agent steps, the number of whole episodes, and the mean raw return of the last ones."""
     episodes = returns_so_far(folder)
     return {
         "steps": str(trained_steps(folder, episodes)),

@@ -33,12 +33,12 @@ def words(tmp_path: Path, space: str = SPACE, *more: str) -> list[str]:
 @pytest.mark.parametrize(
     ("space", "more", "message"),
     [
-        ("lrr: {low: 1, high: 2}", "", "lrr is no setting of a file; the nearest are lr,"),
+        ("lrr: {low: 1, high: 2}", "", "lrr cannot be set in a file; the nearest are lr,"),
         ("gamma: {low: 0.9, high: 1.1}", "", "gamma 1.1 cannot work: gamma is 1.1; expected a number between 0 and 1."),
         ("nlstm: {choices: [64]}", "", "nlstm 64 cannot work: --nlstm is not a flag, nor an argument of network 'mlp'"),
         ("network: {choices: [mlp, lstn]}", "", "network lstn cannot work: network 'lstn' does not exist"),
         ("num_env: {low: 1, high: 2}", "", "num_env 1.382 cannot work: --num_env: expected a whole number"),
-        ("seed: {choices: [1]}", "", "seed is no setting of a file"),
+        ("seed: {choices: [1]}", "", "seed cannot be set in a file"),
         (SPACE, "--lr 0.1", "lr is set by another flag of this command; leave out one of them."),
         (SPACE, "--trials 0", "trials is 0; expected a whole number >= 1."),
         (SPACE, "--sampler tpee", "--sampler: expected one of tpe, random, got 'tpee'."),

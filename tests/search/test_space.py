@@ -63,8 +63,8 @@ gamma: {low: 0.9, high: 0.99, when: {nlstm: 64}}
     [
         ("", "is empty; expected settings by name"),
         ("{}", "is empty; expected lines such as lr: {low: 1e-4, high: 1e-2}."),
-        ("lrr: {low: 1, high: 2}", r"space.yml: lrr is no setting of a file; the nearest are lr,"),
-        ("ray-address: {choices: [a]}", "ray_address is no setting of a file"),
+        ("lrr: {low: 1, high: 2}", r"space.yml: lrr cannot be set in a file; the nearest are lr,"),
+        ("ray-address: {choices: [a]}", "ray_address cannot be set in a file"),
         ("lr: 3", r"lr is 3; expected \{low: ..., high: ...\} or \{choices: \[...\]\}."),
         ("lr: {low: 1, hihg: 2}", "lr: hihg is not a setting; the nearest are high,"),
         ("lr: {low: 1}", "lr lacks low or high; expected both, or choices."),

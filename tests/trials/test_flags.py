@@ -16,22 +16,22 @@ def test_files_set_no_paths_addresses_services_or_environments() -> None:
         "verbose",
     }
     for name in (*sorted(NEVER), "ray-address", "lr=1 --logdir", "--logdir", "logdir\n"):
-        with pytest.raises(InputError, match="is no setting of a file"):
+        with pytest.raises(InputError, match="cannot be set in a file"):
             check_flags("it", ["lr", name], has_command_line=True)
     check_flags("it", ["lr", "num-env", "actors", "nlstm", "policy"], has_command_line=True)
 
 
 def test_a_name_that_is_like_another_one_is_told() -> None:
-    with pytest.raises(InputError, match=r"^it: gama is no setting of a file; the nearest are gamma"):
+    with pytest.raises(InputError, match=r"^it: gama cannot be set in a file; the nearest are gamma"):
         check_flags("it", ["gama"], has_command_line=True)
     for name in ("logdir", "checkpoint_every", "track"):
-        with pytest.raises(InputError, match=rf"^it: {name} is no setting of a file; give it on the command line\.$"):
+        with pytest.raises(InputError, match=rf"^it: {name} cannot be set in a file; give it on the command line\.$"):
             check_flags("it", [name], has_command_line=True)
-        with pytest.raises(InputError, match=rf"^it: {name} is no setting of a file; leave it out\.$"):
+        with pytest.raises(InputError, match=rf"^it: {name} cannot be set in a file; leave it out\.$"):
             check_flags("it", [name], has_command_line=False)
     with pytest.raises(InputError, match=r"^it: network_kwargs is .*; give its entries as flags, such as num_h"):
         check_flags("it", ["network_kwargs"], has_command_line=True)
-    with pytest.raises(InputError, match=r"^it: xyzzy is no setting of a file; files set hyper-parameters\.$"):
+    with pytest.raises(InputError, match=r"^it: xyzzy cannot be set in a file; files set hyper-parameters\.$"):
         check_flags("it", ["xyzzy"], has_command_line=True)
 
 
