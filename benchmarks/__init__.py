@@ -27,17 +27,17 @@ class Output(Validated):
     """The numbers."""
 
     json: Path | None = None
-    """File that they are written to as well."""
+    """File to write them to as well."""
 
     def write(self, numbers: object) -> None:
-        """Writes the numbers to the file, if one is given."""
+        """Writes the numbers to the file, if given."""
         if self.json is not None:
             write_json(self.json, numbers)
 
 
 @dataclasses.dataclass(frozen=True)
 class LoopFlags(Output):
-    """Flags of the benchmarks that measure the whole loop."""
+    """Flags of benchmarks of the complete loop."""
 
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
@@ -50,7 +50,7 @@ class LoopFlags(Output):
     replay_ratio: Positive = 4
     """Replay updates per on-policy update, on average; replay is active from the second segment on."""
     seconds: Positive = 60
-    """Seconds for which the loop is measured."""
+    """Duration of the measurement, in seconds."""
 
     def config(self, **settings: Any) -> Config:
         """Returns hyper-parameters with which replay is active from the second segment on."""
@@ -67,9 +67,9 @@ class LoopFlags(Output):
 def in_turns(
     measure: Callable[[Point], Mapping[str, float]], points: Iterable[Point], repeats: int
 ) -> dict[Point, list[Mapping[str, float]]]:
-    """Measures all points in turns, each time in a process of its own.
+    """Measures all points in turn, several times, each time in a new process.
 
-    A slow minute of the machine then falls on one of a point's several numbers, which their `medians` leave out.
+    A slow minute of the machine then affects only one of a point's numbers, which their `medians` leave out.
     """
     found: dict[Point, list[Mapping[str, float]]] = {point: [] for point in points}
     for number in range(1, repeats + 1):
@@ -99,7 +99,7 @@ def print_shares(shares: Mapping[str, float]) -> None:
 
 
 def prepare(network: str) -> None:
-    """Sets TensorFlow's threads and kernels and the allocator as the training commands do; before TensorFlow's import.
+    """Sets up TensorFlow's threads and kernels and the allocator like training commands; before TensorFlow's import.
 
     Args:
         network: name of the network.

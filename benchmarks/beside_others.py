@@ -1,6 +1,6 @@
 """Writes docs/beside-others.md and its plot from the results of `beside-others`: `python -m benchmarks.beside_others`.
 
-The goals stand here. They were written before the first run, of 20 tasks; two tasks were added later.
+The goals below were written before the first run, for 20 tasks; two tasks were added later.
 """
 
 import math
@@ -27,15 +27,15 @@ NAME = "beside-others"
 DOCS = Path(__file__).parents[1] / "docs"
 OURS = "acer"
 OTHERS = {"ppo": "PPO", "a2c": "A2C", "dqn": "DQN", "qrdqn": "QR-DQN", "sac": "SAC", "td3": "TD3"}
-"""Names of the algorithms of `benchmarks.peers`, as results have them and as the page does."""
+"""Names of the algorithms of `benchmarks.peers`, in results and on the page."""
 NAMES = {OURS: "ACER", **OTHERS}
-"""Those of all algorithms."""
+"""Names of all algorithms."""
 SUITED = {"discrete": ("ppo", "a2c", "dqn", "qrdqn"), "continuous": ("ppo", "a2c", "sac", "td3")}
-"""Algorithms by the kind of actions that they can take."""
+"""Algorithms by the kind of actions that they support."""
 WINDOW = 0.8
-"""Beginning of the part before a time or step whose episodes count, as a share of it."""
+"""Beginning of the part before a time or step whose episodes count, as a fraction of it."""
 SEEDS = 3
-"""Of each algorithm; tables name the number where there are fewer, and goals leave such a task out."""
+"""Seeds of each algorithm; tables give the number if there are fewer, and goals leave such tasks out."""
 
 Runs = Mapping[str, Mapping[str, Sequence[Result]]]
 """Results by environment and variation."""
@@ -44,14 +44,14 @@ Row = list[str]
 
 
 class Goal(NamedTuple):
-    """What was to be reached: a mean over the seeds higher than that of each of the others that suit a task.
+    """A goal: a higher mean over the seeds than every other algorithm that suits a task.
 
     Attributes:
-        name: in words.
-        others: algorithms to be ahead of.
-        wins: tasks in which that has to be so.
-        minutes: after which time; None for equal steps, those of the other in the zoo.
-        steps: after which number of steps instead.
+        name: the goal in words.
+        others: algorithms to beat.
+        wins: number of tasks in which to beat them.
+        minutes: time after which to compare; None for equal steps, those of the other algorithm in the zoo.
+        steps: number of steps after which to compare instead.
         tasks: the tasks that count; empty for all.
     """
 
@@ -73,22 +73,22 @@ GOALS = (
 
 
 def by_steps(steps: float) -> Score:
-    """Returns what scores a run by the episodes that ended shortly before a number of agent steps.
+    """Returns a function that scores a run by the episodes that ended shortly before a number of agent steps.
 
-    A run that has done all of its steps keeps its last score, one that was cut before has none.
+    A run that has done all its steps keeps its last score; one that was cut before has none.
     """
 
     def score(run: Result) -> float:
         if not run.is_whole and steps > run.facts["trained"]:
             return math.nan
-        ends = np.minimum(run.training.steps, run.facts["trained"])  # a run that was cut ends within a bin
+        ends = np.minimum(run.training.steps, run.facts["trained"])  # a cut run ends within a bin
         return before(min(steps, run.facts["steps"]), ends, run.training)
 
     return score
 
 
 def by_minutes(minutes: float) -> Score:
-    """Returns what scores a run by the episodes that ended shortly before a time; the end of a run as in `by_steps`."""
+    """Returns a function that scores a run by the episodes that ended shortly before a time; see also `by_steps`."""
 
     def score(run: Result) -> float:
         until, seconds = 60 * minutes, run.training.seconds
@@ -102,9 +102,9 @@ def by_minutes(minutes: float) -> Score:
 
 
 def before(until: float, places: Floats, returns: Returns) -> float:
-    """Returns the mean of the episodes in the bins that end in the last fifth before a place; nan before the first bin.
+    """Returns the mean of the episodes in bins that end in the last fifth before a place; nan before the first bin.
 
-    Where bins are wider than that, as at the beginning, it is the mean of the last one before.
+    If bins are wider than that, as at the beginning, it is the mean of the last bin before the place.
     """
     inside = (places > WINDOW * until) & (places <= until)
     if not inside.any():
@@ -113,12 +113,12 @@ def before(until: float, places: Floats, returns: Returns) -> float:
 
 
 def mean(runs: Sequence[Result], score: Score) -> float:
-    """Returns the mean over the seeds; nan if a run has none."""
+    """Returns the mean over the seeds, or nan if a run has no score."""
     return float(np.mean([score(run) for run in runs])) if runs else math.nan
 
 
 def traits(env_id: str) -> Traits:
-    """Returns what `acer suggest` knows of a task.
+    """Returns a task's traits as known to `acer suggest`.
 
     Raises:
         InputError: it does not know the task yet.
@@ -130,18 +130,18 @@ def traits(env_id: str) -> Traits:
 
 
 def suited(env_id: str) -> tuple[str, ...]:
-    """Returns the algorithms that can take the actions of a task."""
+    """Returns the algorithms that support the actions of a task."""
     return SUITED[traits(env_id).actions]
 
 
 def pair(runs: Mapping[str, Sequence[Result]], other: str, goal: Goal) -> tuple[float, float]:
-    """Returns the scores of this package and of another algorithm, as a goal compares them; nan where not run."""
+    """Returns the scores of this package and of another algorithm that a goal compares, or nan without runs."""
     score = by_minutes(goal.minutes) if goal.minutes else by_steps(goal.steps or zoo_steps(runs[other]))
     return mean(runs[OURS], score), mean(runs[other], score)
 
 
 def zoo_steps(runs: Sequence[Result]) -> int:
-    """Returns the steps of an algorithm's runs; those of the shortest where a run was cut."""
+    """Returns the steps of an algorithm's runs, or of the shortest if a run was cut."""
     return min((min(int(run.facts["steps"]), int(run.facts["trained"])) for run in runs), default=0)
 
 
@@ -162,10 +162,9 @@ def so_far(runs: Runs, goal: Goal) -> str:
 
 
 def standing(runs: Runs, goal: Goal, seeds: int) -> tuple[int, int]:
-    """Returns in how many tasks this package is ahead, and in how many it can be told.
+    """Returns in how many tasks this package is ahead, and how many tasks can be judged.
 
-    These are the tasks in which every algorithm that the goal is about, and that suits their actions, has runs of that
-    many seeds.
+    These are the tasks in which every algorithm in the goal that suits their actions has runs with that many seeds.
     """
     runs = side_by_side(runs) if goal.minutes else runs
     wins, played = 0, 0
@@ -182,7 +181,7 @@ def standing(runs: Runs, goal: Goal, seeds: int) -> tuple[int, int]:
 
 
 def side_by_side(runs: Runs) -> Runs:
-    """Returns the runs whose times can be compared: of the seeds of a task that were all run on one processor."""
+    """Returns the runs with comparable times: those of a task's seeds that all ran on one processor."""
     return {
         env: {name: [run for run in results if is_on_one(run, group)] for name, results in group.items()}
         for env, group in runs.items()
@@ -190,7 +189,7 @@ def side_by_side(runs: Runs) -> Runs:
 
 
 def is_on_one(run: Result, group: Mapping[str, Sequence[Result]]) -> bool:
-    """Whether all algorithms' runs of the seed of a run were timed on its processor."""
+    """Whether all algorithms' runs with the same seed were timed on the same processor."""
     others = [other.facts for results in group.values() for other in results]
     return {f["processor"] for f in others if f["seed"] == run.facts["seed"]} == {run.facts["processor"]}
 
@@ -204,7 +203,7 @@ def cell(runs: Sequence[Result], score: Score) -> str:
 
 
 def minute_rows(runs: Runs, minutes: int) -> Iterator[Row]:
-    """Yields the scores of a time: a row for each task, the best in bold."""
+    """Yields the scores after a time: a row for each task, the best in bold."""
     for env, group in runs.items():
         values = {name: mean(group[name], by_minutes(minutes)) for name in NAMES}
         best = max((value for value in values.values() if not math.isnan(value)), default=math.nan)
@@ -234,7 +233,7 @@ def seed_rows(runs: Runs, minutes: int) -> Iterator[Row]:
 
 
 def speeds(runs: Runs) -> str:
-    """Returns how much the steps per second of an algorithm differ between the seeds of a task, on one processor."""
+    """Returns how much an algorithm's steps per second differ between the seeds of a task, on one processor."""
     found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for env, group in runs.items():
         for name, results in group.items():
@@ -246,7 +245,7 @@ def speeds(runs: Runs) -> str:
 
 
 def behind(timed: Runs, runs: Runs) -> Iterator[str]:
-    """Yields the tasks in which other algorithms are ahead, and after which minutes and steps of theirs."""
+    """Yields the tasks in which other algorithms are ahead, and after which minutes and which of their steps."""
     for env, group in runs.items():
         found = [*behind_in_minutes(timed[env]), *behind_in_steps(group)]
         if found:
@@ -273,7 +272,7 @@ def behind_in_steps(group: Mapping[str, Sequence[Result]]) -> Iterator[str]:
 
 
 def iqm_rows(runs: Runs, minutes: int) -> Iterator[Row]:
-    """Yields the scores of a time over all tasks: a row for each of the others, of the tasks that both have run.
+    """Yields the scores after a time over all tasks: a row for each other algorithm, over the tasks that both have run.
 
     In each task, 0 is random play, and 1 the highest mean of an algorithm after any of `MINUTES`.
     """
@@ -298,7 +297,7 @@ def best(group: Mapping[str, Sequence[Result]]) -> float:
 
 
 def picture(runs: Runs) -> bytes:
-    """Draws the training returns of all algorithms over minutes, as far as the last of `MINUTES`, as a PNG."""
+    """Draws the training returns of all algorithms over minutes, up to the last of `MINUTES`, as a PNG."""
     groups = [(env, name, group[name]) for env, group in runs.items() for name in NAMES]
     found = [mean_curve([curve(run, env, name) for run in results]) for env, name, results in groups if results]
     with styled():
@@ -314,7 +313,7 @@ def curve(run: Result, env: str, algorithm: str) -> Curve:
 
 
 def missing(runs: Runs) -> Iterator[str]:
-    """Yields what has not been run, tasks that lack the same in one line."""
+    """Yields the missing runs, with tasks that lack the same runs in one line."""
     lacking: dict[str, list[str]] = defaultdict(list)
     for env, group in runs.items():
         few = [f"{NAMES[name]} {len(group[name])}" for name in (OURS, *suited(env)) if len(group[name]) < SEEDS]

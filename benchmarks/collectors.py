@@ -1,6 +1,6 @@
 """Collectors on Ray, measured on this machine: `python -m benchmarks.collectors --mode waiting` and `--mode atari`.
 
-Each configuration runs in a process of its own, all of them in turns. What counts are the ratios.
+Each configuration runs in its own process, all of them in turn. What counts are the ratios.
 """
 
 import dataclasses
@@ -17,35 +17,35 @@ from acer_tf.storage.usage import processor_seconds
 from benchmarks import CountsOrZero, Output, in_turns, medians, prepare
 
 WARM_UP = 5
-"""Segments of every collector before the clock starts: functions are traced then."""
+"""Segments of every collector before the clock starts, while functions are traced."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Collectors(Output):
-    """Measures agent steps per second, and processor time per segment, of learner, collectors and Ray together."""
+    """Measures agent steps per second, and processor time per segment of learner, collectors and Ray together."""
 
     mode: Literal["waiting", "atari"] = "waiting"
-    """Environments whose step waits, with several numbers of collectors; or Atari, beside the loop of one process."""
+    """Environments whose steps wait, with several numbers of collectors; or Atari, compared with a single process."""
     actors: CountsOrZero = ()
-    """Numbers of collectors, 0 for the loop of one process; by default 1 2 4 8, and of Atari 0 1 2."""
+    """Numbers of collectors, 0 for the loop of one process; by default 1 2 4 8, and for Atari 0 1 2."""
     env: str = "BreakoutNoFrameskip-v4"
     """Atari game."""
     num_env: CountOrZero = 0
-    """Environments of a collector; 0 takes 1 that waits, or 16 games."""
+    """Environments per collector; 0 takes 1 that waits, or 16 games."""
     wait_ms: Weight = 20.0
-    """How long a step waits."""
+    """Duration of a step, in seconds."""
     replay_ratio: Weight = 4.0
     """Updates from replay for each on-policy update."""
     actor_depth: Count = 1
-    """Orders that a collector has."""
+    """Orders per collector."""
     seconds: Positive = 60.0
     """How long each configuration is measured, each time."""
     repeats: Count = 3
-    """How often all configurations are measured, one after the other; the numbers are medians."""
+    """Number of rounds in which all configurations are measured; results are medians."""
 
 
 def measure(flags: Collectors, actors: int) -> dict[str, float]:
-    """Measures one configuration; to be called in a process of its own."""
+    """Measures one configuration; to be called in a new process."""
     prepare("cnn" if flags.mode == "atari" else "mlp")
     from acer_tf.agent import ACER
     from acer_tf.envs.make import make_vec_env

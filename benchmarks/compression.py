@@ -1,7 +1,7 @@
 """Size of compressed replay on Atari games, projected and measured, and its speed: `python -m benchmarks.compression`.
 
-The games are played at random. Sizes are of baselines' default buffer, 16 x 50,000 agent steps, extrapolated from the
-steps that are played; times are medians over all segments.
+The games are played at random. Sizes are for baselines' default buffer, 16 x 50,000 agent steps, extrapolated from the
+played steps; times are medians over all segments.
 """
 
 import contextlib
@@ -28,17 +28,17 @@ from acer_tf.segment import Action
 from benchmarks import Output, seconds
 
 ENVS = 16
-"""Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
+"""Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps each."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Compression(Output):
-    """Compares what replay of Atari games takes with what training projects, and times storing and drawing."""
+    """Compares replay's memory for Atari games with training's projection, and times storing and drawing."""
 
     games: tuple[str, ...] = ("BreakoutNoFrameskip-v4",)
     """Environment ids."""
     num_env: Count = 16
-    """Environments that are played."""
+    """Number of environments to play."""
     steps: Count = 4000
     """Agent steps of each environment, rounded down to whole segments."""
 
@@ -62,7 +62,7 @@ class RandomActor:
 
 
 def measure(env: FrameStack, config: Config, segments: int) -> dict[str, float]:
-    """Plays at random; returns bytes per segment, of the first ones and of all, and milliseconds of put and get."""
+    """Plays at random; returns bytes per segment, for the first ones and for all, and milliseconds of put and get."""
     assert isinstance(env.single_action_space, gymnasium.spaces.Discrete)
     runner = Runner(env, RandomActor(int(env.single_action_space.n), seed=1), config.nsteps, seed=1)
     row, rng = compressed_row(env, config), np.random.default_rng(0)
@@ -93,7 +93,7 @@ def compare(env_id: str, num_env: int, steps: int, nsteps: int = Config.nsteps) 
     game = atari_game(env_id)
     with contextlib.closing(make_training_env(env_id, num_env, num_workers=0)) as env:
         measured = measure(env, config, steps // nsteps)
-    gib = ENVS / num_env * (config.buffer_size // nsteps) / 2**30  # of a full buffer, for each byte of a segment
+    gib = ENVS / num_env * (config.buffer_size // nsteps) / 2**30  # in a full buffer, for each byte of a segment
     return {
         "game": game,
         "projected_gib": measured["first_bytes"] * gib,

@@ -1,4 +1,4 @@
-"""Speed of the loop on continuous actions, and its share of simulation: `python -m benchmarks.continuous`."""
+"""Speed of the loop with continuous actions, and the share of simulation: `python -m benchmarks.continuous`."""
 
 import contextlib
 import dataclasses
@@ -21,12 +21,12 @@ class ContinuousSpeed(LoopFlags):
     num_env: Count = 4
     """Environments."""
     network: str = "mlp"
-    """Name of the network; policy and critic have one each."""
+    """Name of the network, of which policy and critic have one each."""
 
 
 def measure(flags: ContinuousSpeed) -> dict[str, Any]:
-    """Measures the loop; observations are normalised as in the tuned settings."""
-    # These import TensorFlow, which takes its threads and kernels as they are chosen then.
+    """Measures the loop, with observations normalised as in the tuned settings."""
+    # These import TensorFlow, which then fixes its threads and kernels.
     from acer_tf.learning import make_model_and_loop
     from benchmarks.loop import loop
 

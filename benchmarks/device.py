@@ -1,7 +1,7 @@
-"""What a machine can do: `python -m benchmarks.device`; `benchmarks/device.sh` installs what it needs and runs it.
+"""Measures a machine: `python -m benchmarks.device`; `benchmarks/device.sh` installs its dependencies and runs it.
 
-Each measurement is a `benchmarks.throughput` in a process of its own, the most telling ones first. What has not begun
-when the time is over is left out, and what fails is noted, so that nobody has to stand by.
+Each measurement is a `benchmarks.throughput` in its own process, the most informative first. Measurements that have not
+begun when the time is over are left out, and failures are noted, so that it can run unattended.
 """
 
 import dataclasses
@@ -50,24 +50,24 @@ class Device(Validated):
     """Measures train call, loop, overlap and memory in both precisions, for several numbers of environments."""
 
     out: Path = Path("device")
-    """Folder for device.json and device.md; those of a run before are overwritten."""
+    """Folder for device.json and device.md; earlier ones are overwritten."""
     minutes: Positive = 10
-    """After this time no measurement is begun."""
+    """Time after which no measurement begins."""
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
     network: str = "cnn"
     """Name of the network."""
     num_envs: Counts = (16, 256, 64, 128, 32)
-    """Numbers of environments, in the order in which they are measured."""
+    """Numbers of environments, in the order of measurement."""
     seconds: Positive = 8
-    """How long each loop runs."""
+    """Duration of each loop, in seconds."""
     collectors: CountsOrZero = (0, 1, 2, 4)
-    """Numbers of collectors on Ray that are compared, if Ray is there; 0 is the loop of one process."""
+    """Numbers of collectors on Ray to compare, if Ray is installed; 0 is the loop of one process."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What one measurement is of."""
+    """The subject of one measurement."""
 
     num_env: int
     precision: str
@@ -75,7 +75,7 @@ class Setting:
 
 
 def settings(num_envs: Sequence[int]) -> list[Setting]:
-    """Returns all measurements in order: for each number of environments both precisions, then both with overlap."""
+    """Returns all measurements in order: for each number of environments, both precisions, then both with overlap."""
     return [
         Setting(num_env, precision, overlap)
         for num_env in num_envs
@@ -86,7 +86,7 @@ def settings(num_envs: Sequence[int]) -> list[Setting]:
 
 def machine() -> dict[str, Any]:
     """Describes the machine: processor, cores, memory, GPUs and versions."""
-    # A process of its own starts TensorFlow: on a GPU it would otherwise hold memory that the measurements need.
+    # In another process, as TensorFlow on a GPU would hold memory that the measurements need.
     code = (
         "import tensorflow as tf; from acer_tf.system.compute import device; print(tf.__version__, device(), sep='|')"
     )
@@ -103,14 +103,14 @@ def machine() -> dict[str, Any]:
 
 
 def measure(setting: Setting, flags: Device) -> dict[str, Any]:
-    """Measures one setting; a failure is its own result, under `failed`."""
+    """Measures one setting; a failure is a result, under `failed`."""
     command = ["--num_env", str(setting.num_env), "--precision", setting.precision, "--seconds", str(flags.seconds)]
     command += ["--env", flags.env, "--network", flags.network, *(["--overlap"] if setting.overlap else [])]
     return dataclasses.asdict(setting) | _numbers(["benchmarks.throughput", *command], flags.out)
 
 
 def measure_collectors(flags: Device) -> dict[str, Any]:
-    """Measures collectors on Ray; the numbers of each are under `medians`, a failure under `failed`."""
+    """Measures collectors on Ray; results are under `medians`, a failure under `failed`."""
     if importlib.util.find_spec("ray") is None:
         return {"failed": "Ray is not installed"}
     command = ["--mode", "atari", "--env", flags.env, "--seconds", str(flags.seconds), "--repeats", "1", "--actors"]
@@ -118,7 +118,7 @@ def measure_collectors(flags: Device) -> dict[str, Any]:
 
 
 def _numbers(module: list[str], folder: Path) -> dict[str, Any]:
-    """Returns the JSON of a benchmark that runs in a process of its own, or what went wrong."""
+    """Returns the JSON of a benchmark run in its own process, or the failure."""
     path = folder / "numbers.json"
     command = [sys.executable, "-m", *module, "--json", str(path)]
     try:
@@ -133,7 +133,7 @@ def _numbers(module: list[str], folder: Path) -> dict[str, Any]:
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """Returns the results as a table in Markdown; what failed is named below it."""
+    """Returns the results as a table in Markdown, with failures below it."""
     lines = [_row(COLUMNS.values()), _row(["---"] * len(COLUMNS))]
     for result in results:
         if "failed" not in result:
@@ -176,7 +176,7 @@ def _named(setting: dict[str, Any]) -> str:
 
 
 def run(flags: Device) -> int:
-    """Runs all measurements that the time allows; returns the exit status, 1 if none succeeded."""
+    """Runs as many measurements as the time allows; returns the exit status, 1 if none succeeded."""
     end, results = time.monotonic() + 60 * flags.minutes, list[dict[str, Any]]()
     flags.out.mkdir(parents=True, exist_ok=True)
     described, collectors = machine(), {"failed": LEFT_OUT}
@@ -186,7 +186,7 @@ def run(flags: Device) -> int:
         else:
             print(f"{_named(dataclasses.asdict(setting))} ...", flush=True)
             results.append(measure(setting, flags))
-        write(described, results, collectors, flags.out)  # each time: an interrupted run has its table, too
+        write(described, results, collectors, flags.out)  # each time, so that an interrupted run also has a table
         if len(results) == BEFORE_COLLECTORS and time.monotonic() < end and flags.collectors:
             print("collectors ...", flush=True)
             collectors = measure_collectors(flags)

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 
 class Levels(gym.ActionWrapper[Any, NDArray[np.int64], NDArray[np.float32]]):
-    """Offers evenly spaced levels of each dimension of a bounded continuous action, its bounds included."""
+    """Offers evenly spaced levels for each dimension of a bounded continuous action, including its bounds."""
 
     def __init__(self, env: gym.Env[Any, NDArray[np.float32]], levels: int = 3) -> None:
         """Wraps an environment.
 
         Args:
             env: an environment whose action space is a bounded `Box` of one dimension.
-            levels: levels of each dimension of the action.
+            levels: number of levels for each dimension of the action.
         """
         super().__init__(env)
         space = env.action_space

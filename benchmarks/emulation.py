@@ -1,4 +1,4 @@
-"""Measures the speed of the Atari emulator alone: what no training loop can do without."""
+"""Measures the speed of the Atari emulator alone, which bounds every training loop."""
 
 import multiprocessing
 import time
@@ -15,7 +15,7 @@ SECONDS = 2.0
 
 
 def emulated_steps_per_second(game: str) -> float:
-    """Measures how many agent steps of a game the emulator alone makes, in one process for each core.
+    """Measures how many agent steps of a game the emulator alone makes, with one process per core.
 
     Args:
         game: name of its ROM.

@@ -1,4 +1,4 @@
-"""Counts of the floating-point operations that an update requires."""
+"""Counts the floating-point operations of an update."""
 
 import keras
 import numpy as np
@@ -8,12 +8,12 @@ from acer_tf.networks.lstm import LSTM
 
 
 def forward_flops(network: ActorCritic) -> list[int]:
-    """Counts the multiplications and additions of one observation in each layer with matrices, in order."""
+    """Counts the multiplications and additions for one observation in each layer with matrices, in order."""
     return [flops for _, flops in layers_and_flops(network)]
 
 
 def layers_and_flops(network: ActorCritic) -> list[tuple[keras.layers.Layer, int]]:
-    """Returns the layers with matrices, in order, and what `forward_flops` counts of each."""
+    """Returns the layers with matrices, in order, and the operations of each, as `forward_flops` counts them."""
     parts = [part for branch in network.trunk.branches for part in branch.parts] + network.heads
     layers = [layer for part in parts for layer in (part.layers if isinstance(part, keras.Model) else [part])]
     return [(layer, flops) for layer in layers if (flops := _layer_flops(layer))]
@@ -30,9 +30,9 @@ def _layer_flops(layer: keras.layers.Layer) -> int:
 def update_flops(network: ActorCritic, nenvs: int, nsteps: int) -> int:
     """Counts the operations of one ACER update.
 
-    Every step passes forward through the network, the bootstrap steps as well; through the average policy, without the
-    critic's head; and backward into every kernel and every layer's input but the observations. Policy and Q have one
-    network.
+    Every step, including bootstrap steps, passes forward through the network and through the average policy, which has
+    no critic's head, and backward into every kernel and every layer's input except the observations. Policy and Q share
+    one network.
     """
     forward = forward_flops(network)
     average = sum(forward[:-1])

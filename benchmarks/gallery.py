@@ -1,4 +1,4 @@
-"""Pictures of the agents that ship with the package, and the page that shows them: `python -m benchmarks.gallery`."""
+"""Draws the agents that ship with the package, and writes the page that shows them: `python -m benchmarks.gallery`."""
 
 import contextlib
 import dataclasses
@@ -36,7 +36,7 @@ MOST_FRAMES_PER_SECOND = 25
 SIZE = (240, 240)
 """Largest width and height of an animation, in pixels."""
 QUALITY = 75
-"""Of WebP's compression, from 0 to 100."""
+"""Quality of WebP's compression, from 0 to 100."""
 HEAD = """# Gallery
 
 The [agents that ship with the package](demos.md) at play, and how such agents learn. Each animation shows the first
@@ -64,12 +64,12 @@ Curves: seeds {seeds} of [{experiment}](results/{experiment}/README.md), {relati
 
 
 class Published(NamedTuple):
-    """Published runs whose curves stand for the training of an agent.
+    """Published runs whose curves represent the training of an agent.
 
     Attributes:
         experiment: folder of docs/results.
-        variation: of the experiment.
-        relation: of their settings to those of the agent.
+        variation: variation of the experiment.
+        relation: how their settings relate to the agent's.
     """
 
     experiment: str
@@ -89,14 +89,14 @@ PUBLISHED = {
 
 @dataclasses.dataclass(frozen=True)
 class Gallery:
-    """Draws the agents that ship with the package at play, and learning curves; writes the page that shows them."""
+    """Draws the agents that ship with the package playing, and learning curves; writes the page that shows them."""
 
     names: Positional[tuple[str, ...]] = ()
-    """Agents whose pictures are drawn; by default all."""
+    """Agents to draw; by default all."""
     seed: Seed = 0
     """Seed of the environments."""
     out: Path = DOCS
-    """Folder of gallery.md and of its pictures."""
+    """Folder for gallery.md and its pictures."""
 
     def make(self) -> None:
         """Draws the pictures and writes the page.
@@ -148,7 +148,7 @@ def animate(name: str, path: Path, seed: int) -> None:
 
 
 def _frames(agent: Predictor, env: VectorEnv[Any, Any, Any], steps: int, seed: int) -> list[Image.Image]:
-    """Returns a picture for each of the first steps of an episode, one before each."""
+    """Returns pictures of the first steps of an episode, one before each step."""
     frames: list[Image.Image] = []
 
     def see(_: object) -> None:
@@ -162,7 +162,7 @@ def _frames(agent: Predictor, env: VectorEnv[Any, Any, Any], steps: int, seed: i
 
 
 def draw_curves(name: str, path: Path) -> None:
-    """Draws the mean of the published runs, and the level of the agent itself."""
+    """Draws the mean of the published runs, and the agent's own level."""
     card, runs = read_card(name), _runs(name)
     curve = mean_curve([_curve(run) for run in runs])
     bins = max(run.facts["steps"] for run in runs) / BINS

@@ -1,6 +1,6 @@
 """Speed and memory against environments, segment length, replay size and replay ratio: `python -m benchmarks.growth`.
 
-What counts are the ratios of one run: each table's numbers are also given as multiples of its first row.
+What counts are ratios within one run: each table's numbers are also given as multiples of its first row.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ WARM_UP = 3
 
 @dataclasses.dataclass(frozen=True)
 class Growth(Output):
-    """Measures how speed and memory grow; each configuration in a process of its own."""
+    """Measures how speed and memory grow, with each configuration in its own process."""
 
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
     network: str = "cnn"
     """Name of the network."""
     num_env: Count = 16
-    """Environments, where something else varies; likewise the next three."""
+    """Number of environments while something else varies; likewise the next three."""
     nsteps: Count = 20
     """Agent steps of a segment."""
     replay: Count = 10_000
@@ -49,11 +49,11 @@ class Growth(Output):
     ratios: CountsOrZero = (0, 1, 4, 8)
     """Replay ratios to compare."""
     overlap: bool = False
-    """Whether segments are collected while updates from replay run."""
+    """Whether to collect segments while updates from replay run."""
     seconds: Positive = 30
     """How long each configuration is measured, each time."""
     repeats: Count = 3
-    """How often all configurations are measured, one after the other; the numbers are medians."""
+    """Number of rounds in which all configurations are measured; results are medians."""
     plot: Path | None = None
     """PNG file for a plot."""
 
@@ -73,7 +73,7 @@ class Point:
 
 
 def measure(point: Point) -> dict[str, float]:
-    """Returns environment steps per second with a full replay memory, and MiB of this process and its children."""
+    """Returns environment steps per second with a full replay memory, and the MiB of this process and its children."""
     prepare(point.network)
     from acer_tf.learning import make_model_and_loop
 

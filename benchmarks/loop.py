@@ -1,4 +1,4 @@
-"""Measures the speed of the train step and of the whole loop."""
+"""Measures the speed of the train step and of the complete loop."""
 
 import contextlib
 import math
@@ -25,9 +25,9 @@ WARM_UP = 5
 
 
 class EvenUpdates(np.random.RandomState):
-    """A random stream whose Poisson draws are their mean, in whole numbers that add up to it.
+    """A random stream that replaces Poisson draws by whole numbers that add up to their mean.
 
-    Within seconds a slow loop makes so few iterations that the drawn numbers of updates would decide its speed.
+    A slow loop makes so few iterations within seconds that the drawn numbers of updates would decide its speed.
     """
 
     _sum = 0.0
@@ -39,14 +39,14 @@ class EvenUpdates(np.random.RandomState):
 
 
 def matmul_flops_per_second(precision: str = "float32") -> float:
-    """Measures the machine's rate of matrix products, [2048, 2048] each."""
+    """Measures the machine's rate of matrix products of size [2048, 2048]."""
     a = tf.cast(tf.random.normal((MATRIX, MATRIX)), precision)
     seconds = _seconds(lambda: tf.linalg.matmul(a, a))
     return float(2 * MATRIX**3 / seconds)
 
 
 def train_step(model: Model, buffer: Buffer, flops: int) -> dict[str, float]:
-    """Measures train calls, each round next to the machine's own rate in their precision; medians over the rounds."""
+    """Measures train calls, in each round beside the machine's own rate in this precision; returns medians."""
     precision = model.config.precision
     segment = buffer.get(np.random.RandomState(0))
     model.train(segment, 0.0)
@@ -66,18 +66,18 @@ def train_step(model: Model, buffer: Buffer, flops: int) -> dict[str, float]:
 
 
 def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
-    """Runs the loop, once all functions are traced, with the mean number of updates in each iteration; times its parts.
+    """Runs the loop, with all functions traced and the mean number of updates in each iteration, and times its parts.
 
     Args:
         acer: the loop.
-        env: the environments it steps.
+        env: the environments that it steps.
         env_part: name of their share, without the wrappers around them.
         seconds: duration of the measurement.
 
     Returns:
         Environment steps per second, each part's `share` of the time, and the time of storing and drawing relative to
-        that of collecting and of training. With `overlap`, `share` is that of the thread that trains, where `rest` is
-        mostly waiting, and `share_beside` that of the thread that collects.
+        collecting and training. With `overlap`, `share` refers to the thread that trains, where `rest` is mostly
+        waiting, and `share_beside` to the thread that collects.
     """
     acer._rng = EvenUpdates(0)
     first = acer.steps
@@ -119,7 +119,7 @@ def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> 
 
 
 class Clock:
-    """Sums up the time that methods take.
+    """Sums up the time spent in methods.
 
     Attributes:
         spent: seconds of each part in the thread that trains.
@@ -133,7 +133,7 @@ class Clock:
 
     @contextlib.contextmanager
     def timing(self, owner: Any, method: str, part: str) -> Iterator[None]:
-        """Measures calls of a method while the block runs, but those by another method of the same part."""
+        """Measures calls of a method while the block runs, except calls from other methods of the same part."""
         original = getattr(owner, method)
 
         def timed(*args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ class Clock:
 
 
 def device_memory_mib() -> float | None:
-    """Returns the most memory that the first GPU has had in use; None without one."""
+    """Returns the peak memory use of the first GPU, or None without one."""
     if not tf.config.list_physical_devices("GPU"):
         return None
     return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)

@@ -21,14 +21,14 @@ from benchmarks import Output
 
 POLL_SECONDS = 1.0
 WARM = 1.5
-"""Samples count from the step at which replay was filled this many times."""
+"""Samples count once replay has been filled this many times."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Memory(Output):
-    """Trains on an Atari game in a process of its own, and samples the memory of that process at each row of its log.
+    """Trains on an Atari game in another process, and samples that process's memory at each row of its log.
 
-    The buffer is small, so that it is full for most of the run and only what else grows shows.
+    The buffer is small, so that it is full for most of the run and only other growth shows.
     """
 
     env: str = "PongNoFrameskip-v4"
@@ -44,11 +44,11 @@ class Memory(Output):
 
 
 class Sample(NamedTuple):
-    """What the training process held when it wrote a row of its log.
+    """Resources of the training process when it wrote a row of its log.
 
     Attributes:
         step: agent steps.
-        rss: resident memory in bytes, without that of the worker processes.
+        rss: resident memory in bytes, without worker processes.
         descriptors: open file descriptors.
     """
 
@@ -58,14 +58,14 @@ class Sample(NamedTuple):
 
 
 def training_command(flags: Memory, folder: Path) -> list[str]:
-    """Returns the command line of the training, with default checkpoints and logs."""
+    """Returns the command line of the run, with default checkpoints and logs."""
     names = ("env", "num_env", "total_timesteps", "buffer_size", "replay_ratio")
     words = [word for name in names for word in (f"--{name}", str(getattr(flags, name)))]
     return [sys.executable, "-m", "acer_tf.run_atari", *words, "--seed", "0", "--logdir", str(folder)]
 
 
 def samples(words: Sequence[str], folder: Path) -> Iterator[Sample]:
-    """Runs the training; yields a sample at each new row of its log.
+    """Runs the command; yields a sample at each new row of its log.
 
     Raises:
         InputError: the training failed.

@@ -1,7 +1,7 @@
 """Compares the speed of layers with the machine's rate of matrix products: `python -m benchmarks.operations`.
 
-The bound of a train step counts every operation at that rate. The rates of single layers, with nothing around them,
-show how much of the gap is theirs.
+The bound of a train step counts every operation at that rate. The rates of isolated layers show their share of the
+gap.
 """
 
 import dataclasses
@@ -22,13 +22,13 @@ class Operations(Validated):
     """Measures each layer of the Nature network, forward and backward, against the machine's rate."""
 
     rows: Count = 336
-    """Observations that pass at once; 336 are those of 16 environments, 20 steps and the bootstrap step."""
+    """Observations per batch; 336 are 20 steps and the bootstrap step in 16 environments."""
 
 
 def run(flags: Operations) -> None:
     """Runs the measurement."""
     prepare("cnn")
-    # These import TensorFlow, which takes its threads and kernels as they are chosen then.
+    # These import TensorFlow, which then fixes its threads and kernels.
     from acer_tf.networks.actor_critic import ActorCritic
     from benchmarks.flops import layers_and_flops
     from benchmarks.passes import multiples_of_bound
@@ -39,7 +39,7 @@ def run(flags: Operations) -> None:
     for layer, flops in layers_and_flops(network)[:4]:
         multiples = multiples_of_bound(layer, flops, flags.rows)
         print(f"{layer.name:<8}" + "".join(f"{1 / multiple:8.2f}" for multiple in multiples.values()))
-        needed += flops * (1 + len(multiples))  # the average policy passes forward as well
+        needed += flops * (1 + len(multiples))  # the average policy also passes forward
         taken += flops * (multiples["forward"] + sum(multiples.values()))
     print(f"all passes of an update together: {needed / taken:.2f}")
 

@@ -1,11 +1,11 @@
-"""Speed compared with the original's, on three tasks: `python -m benchmarks.original FOLDER`.
+"""Compares speed with the original's, on three tasks: `python -m benchmarks.original FOLDER`.
 
 FOLDER holds baselines 0.1.5, its last release:
 
     pip download --no-deps --no-binary :all: baselines==0.1.5
     tar xzf baselines-0.1.5.tar.gz
 
-Its ACER and this one run in turns, each in a process of its own; compare ratios of one round only.
+Its ACER and this one run in turn, each in its own process; compare only ratios within one round.
 """
 
 import dataclasses
@@ -31,14 +31,14 @@ BFLOAT16, OVERLAP = ["--precision", "bfloat16"], ["--overlap"]
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What both run on.
+    """A task for both.
 
     Attributes:
         env: environment id.
         network: name of this package's network; the original has the same.
         num_env: environments.
-        onednn: value of TensorFlow's variable for the faster kernels for a network of this kind, for both.
-        variants: flags of `benchmarks.throughput` by the name under which they are compared.
+        onednn: value of TensorFlow's oneDNN variable that is faster for this kind of network, used for both.
+        variants: flags of `benchmarks.throughput` by name in the comparison.
     """
 
     env: str
@@ -63,20 +63,20 @@ TASKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Original(Validated):
-    """Measures train call and loop of baselines' ACER and of this one, in turns."""
+    """Measures train call and loop of baselines' ACER and of this one, in turn."""
 
     folder: Positional[Path]
-    """Where baselines 0.1.5 was unpacked."""
+    """Folder of the unpacked baselines 0.1.5."""
     task: Literal["cartpole", "minatar", "breakout"] = "cartpole"
-    """CartPole with 4 environments, MinAtar's Breakout with 8, or Breakout with 16, and there bfloat16, too."""
+    """CartPole with 4 environments, MinAtar's Breakout with 8, or Breakout with 16, which also runs in bfloat16."""
     rounds: Count = 5
-    """How often each is measured; one after the other."""
+    """Number of rounds in which each is measured."""
     seconds: Positive = 5
-    """How long each loop runs."""
+    """Duration of each loop, in seconds."""
     threads: Count | None = None
-    """Threads of the original; None leaves it its own choice, one for each environment of MinAtar and Breakout."""
+    """The original's threads; None leaves the choice to it: one per environment for MinAtar and Breakout."""
     json: Path | None = None
-    """File that all numbers are written to."""
+    """File for all numbers."""
 
 
 def measure_ours(task: Task, variant: str, seconds: float) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def measure_original(task: Task, folder: Path, seconds: float, threads: int | No
 
 
 def ratios(results: Sequence[dict[str, Any]], variant: str) -> dict[str, list[float]]:
-    """Returns how many times as fast as the original a variant's train call and loop were, round by round."""
+    """Returns, round by round, how many times as fast as the original a variant's train call and loop were."""
     own, original = ([row[name] for row in results] for name in (variant, "original"))
     pairs = list(zip(own, original, strict=True))
     return {
@@ -162,7 +162,7 @@ def run(flags: Original) -> None:
         results.append(row)
         speeds = ", ".join(f"{name} {numbers['env_steps_per_s']:.0f}" for name, numbers in row.items())
         print(f"round {number}, steps per second: {speeds}", flush=True)
-        if flags.json is not None:  # after each round: one that is interrupted loses no other
+        if flags.json is not None:  # after each round, so that an interruption loses only one
             write_json(flags.json, results)
     print(summary(results))
 

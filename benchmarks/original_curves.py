@@ -1,8 +1,8 @@
-"""Learning curves of the original, for `minatar-original-1m`: `python -m benchmarks.original_curves FOLDER`.
+"""Records the original's learning curves for `minatar-original-1m`: `python -m benchmarks.original_curves FOLDER`.
 
-FOLDER holds baselines 0.1.5, as for `benchmarks.original`. Its `learn` runs as it is, in this package's environment,
-with the network and the settings of the experiment. A run that ends is added to the CSV file of the experiment; one
-that is there already is not run again. The seeds that the experiment wants, two runs side by side:
+FOLDER holds baselines 0.1.5, as for `benchmarks.original`. Its `learn` runs unchanged, in this package's environment,
+with the network and the settings of the experiment. A completed run is added to the experiment's CSV file; a run that
+is already there is not repeated. The seeds that the experiment requires, two runs side by side:
 
     for game in Seaquest SpaceInvaders; do for seed in $(seq 20 24); do echo $game $seed; done; done > runs.txt
     for seed in $(seq 20 39); do echo Breakout $seed; done >> runs.txt
@@ -35,14 +35,14 @@ CSV = Path(__file__).parents[1] / "acer_tf" / "experiments" / "minatar-original-
 
 @dataclasses.dataclass(frozen=True)
 class OriginalCurves(Validated):
-    """Trains baselines' own ACER on a game of MinAtar, and adds its curve to a CSV file."""
+    """Trains baselines' ACER on a MinAtar game, and adds its curve to a CSV file."""
 
     folder: Positional[Path]
-    """Where baselines 0.1.5 was unpacked."""
+    """Folder of the unpacked baselines 0.1.5."""
     game: str = "Breakout"
     """Asterix, Breakout, Freeway, Seaquest or SpaceInvaders."""
     seed: Seed = 20
-    """Of the environments, the weights and the draws of replay."""
+    """Seed for environments, weights and replay."""
     steps: Count = 1_000_000
     """Agent steps of the run."""
     csv: Path = CSV
@@ -65,7 +65,7 @@ def record(folder: Path, env_id: str, seed: int, steps: int) -> list[Episode]:
 
 
 def rows(env_id: str, seed: int, steps: int, episodes: Sequence[Episode]) -> list[str]:
-    """Returns the lines of the curve: the mean of each hundredth of the run in which an episode ended."""
+    """Returns the lines of the curve: means for each hundredth of the run in which an episode ended."""
     lines = []
     for begin, end in itertools.pairwise(np.linspace(0, steps, BINS + 1)):
         if returns := [score for step, score in episodes if begin < step <= end]:

@@ -1,4 +1,4 @@
-"""The original's own ACER on an environment, timed; `benchmarks.original` runs it in a process of its own.
+"""Times the original's ACER on an environment; `benchmarks.original` runs it in another process.
 
 baselines 0.1.5 runs as it is on TensorFlow's v1 layer and on gymnasium. Its ACER knows images only, so that an
 observation of CartPole is one pixel of which four are stacked: as many numbers as CartPole's, in the two layers of 64
@@ -26,24 +26,24 @@ from acer_tf.envs.make import make_vec_env
 
 NSTEPS = 20
 SLOTS = 50
-"""Segments in replay; more would only take memory."""
+"""Segments in replay, as more would only take memory."""
 WARM_UP_SECONDS = 2
 ROUNDS = 9
 ROUND_SECONDS = 0.3
 """Shortest duration of a round of train calls."""
 
 Episode = tuple[int, float]
-"""Agent steps of all environments when it ended, and its return."""
+"""Agent steps of all environments at an episode's end, and its return."""
 Torso = Callable[[types.ModuleType, Any], Any]
-"""Makes features of images out of the layers in the original's `utils`."""
+"""Makes features of images from layers in the original's `utils`."""
 
 
 class CartPoles:
-    """Environments one after the other, as baselines' `DummyVecEnv`, which 0.1.5 cannot run on gymnasium."""
+    """Steps environments one after the other, like baselines' `DummyVecEnv`, which 0.1.5 cannot run on gymnasium."""
 
     observation_space = spaces.Box(0, 255, (1, 1, 1), np.uint8)
     action_space = spaces.Discrete(2)
-    remotes = (None,)  # the original takes as many threads
+    remotes = (None,)  # the original uses as many threads
 
     def __init__(self, num_env: int) -> None:
         """Makes the environments."""

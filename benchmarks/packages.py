@@ -1,8 +1,8 @@
-"""Trains in environments of public packages: `python -m benchmarks.packages minigrid highway-env`; no name is all.
+"""Trains in environments of public packages: `python -m benchmarks.packages minigrid highway-env`; without names, all.
 
-Each trains 5,000 steps four times: with the class `ACER` and with `python -m acer_tf.run`, in this process and in
-processes of its own. Importing this module registers what needs arguments that the command cannot give:
-`--env benchmarks.packages:Trading-v0`.
+Each trains for 5,000 steps four times: with the class `ACER` and with `python -m acer_tf.run`, with environments in
+one process and in their own. Importing this module registers an environment that needs arguments that the command
+cannot give: `--env benchmarks.packages:Trading-v0`.
 """
 
 import dataclasses
@@ -22,20 +22,20 @@ from acer_tf.suggestions import suggestion
 
 STEPS = 5000
 TIMEOUT = 900.0
-"""Seconds that one training may take."""
+"""Most seconds for one run."""
 ENVS = 2
 SMALL: dict[str, Any] = {"buffer_size": 2000, "replay_start": 500}
-"""Settings of all of them, as flags of the command and arguments of the class."""
+"""Common settings, as flags of the command and arguments of the class."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Package:
-    """What a package is tried with.
+    """How to try a package.
 
     Attributes:
         env: id, as the command takes it.
-        network: of the agent.
-        needed: what had to be done besides, for the table.
+        network: network of the agent.
+        needed: further requirements, for the table.
     """
 
     env: str
@@ -72,7 +72,7 @@ def trading(**kwargs: Any) -> gymnasium.Env[Any, Any]:
 
 
 def agents(is_async: bool) -> Any:
-    """Makes two environments of PettingZoo's pursuit through SuperSuit: its agents, as a vector environment."""
+    """Makes two environments of PettingZoo's pursuit through SuperSuit, with its agents as a vector environment."""
     import supersuit
     from pettingzoo.sisl import pursuit_v5
 
@@ -91,7 +91,7 @@ class Packages:
     """Packages to try; none tries all."""
 
     def run(self) -> None:
-        """Prints the table, one row as soon as it is known.
+        """Prints the table, each row as soon as it is known.
 
         Raises:
             InputError: a package is not among those that can be tried, or not installed.
@@ -139,7 +139,7 @@ def _version(name: str) -> str:
 
 
 def _outcome(name: str, by: str, is_async: bool) -> str:
-    """Trains in a process of its own; returns the seconds, or the message with which it ended."""
+    """Trains in another process; returns the seconds, or the message with which it ended."""
     package = PACKAGES[name]
     if by == "command" and name == "pettingzoo":
         return "no id"
@@ -165,7 +165,7 @@ def _outcome(name: str, by: str, is_async: bool) -> str:
 
 
 def _stepping(name: str, is_async: bool) -> dict[str, Any]:
-    """Returns the setting for environments in processes, or in this one; Atari games have their own."""
+    """Returns the setting for environments in their own processes or in one; Atari games have a special one."""
     return {"num_workers": 2 * is_async} if name == "ale-py" else {"vectorization": "async" if is_async else "sync"}
 
 

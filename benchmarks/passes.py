@@ -1,4 +1,4 @@
-"""Times single layers, forward and backward, and the machine's rate of matrix products."""
+"""Times single layers, forward and backward, against the machine's rate of matrix products."""
 
 import statistics
 from collections import defaultdict
@@ -14,7 +14,7 @@ ROUNDS = 15
 
 
 def passes(layer: keras.layers.Layer, rows: int) -> dict[str, Callable[[], object]]:
-    """Returns functions that run a layer forward, back into its kernel, and back into both kernel and input."""
+    """Returns functions that run a layer forward, backward into its kernel, and backward into kernel and input."""
     is_bytes = layer.input.dtype == "uint8"
     x = tf.cast(tf.random.uniform([rows, *layer.input.shape[1:]], 0, 255), layer.input.dtype)
     upstream = tf.random.normal([rows, *layer.output.shape[1:]])

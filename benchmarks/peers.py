@@ -1,12 +1,12 @@
 """Trains algorithms of Stable-Baselines3 with rl-zoo3's settings, as `acer reproduce` trains this package's.
 
-In an environment of its own, for TensorFlow's and PyTorch's compilers crash when they meet in one process:
+It needs its own virtual environment, as TensorFlow's and PyTorch's compilers crash in one process:
 
     pip install -r requirements-peers.txt
     python -m benchmarks.peers CartPole-v1 --algorithm ppo --seeds 5 --minutes 20
 
-Results join those of an experiment, as variations with the algorithms' names: training returns of whole episodes, raw,
-and evaluations by one rule. The clock stands still during evaluations.
+Results are added to those of an experiment, as variations with the algorithms' names: raw training returns of whole
+episodes, and evaluations by the same rule for all. The clock stops during evaluations.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from acer_tf.system.provenance import commit
 
 PACKAGES = ("gymnasium", "numpy", "rl_zoo3", "sb3_contrib", "stable_baselines3", "torch")
 ATARI_REPLAY = 100_000
-"""Transitions of an Atari game that off-policy algorithms keep, as many as the zoo's DQN does.
+"""Transitions of an Atari game that off-policy algorithms keep, as in the zoo's DQN.
 
 QR-DQN's default, a million, takes 26 GiB.
 """
@@ -58,17 +58,17 @@ class Peers(Validated):
     seeds: Count = 1
     """Number of seeds."""
     first_seed: Seed = 0
-    """The first of them."""
+    """The first seed."""
     steps: Count | None = None
     """Agent steps; None takes the zoo's."""
     minutes: Positive = 60
-    """Minutes after which a run is cut; its result has what it came to."""
+    """Minutes after which to cut a run, keeping its result so far."""
     evaluations: Count = 10
-    """Evaluations, evenly over the steps."""
+    """Number of evaluations, evenly spaced over the steps."""
     episodes: Count = 20
-    """Episodes of an evaluation, played twice: with the most probable actions, and with drawn ones."""
+    """Episodes per evaluation, played twice: with the most probable actions, and with sampled ones."""
     threads: Count = 1
-    """Threads of PyTorch."""
+    """PyTorch's threads."""
     results: Path = Path("docs/results/beside-others")
     """Folder of the experiment."""
 
@@ -83,13 +83,13 @@ class Evaluation(NamedTuple):
 
 @dataclasses.dataclass
 class Log:
-    """Records of a run while it is trained.
+    """Records of a run during training.
 
     Attributes:
         steps: agent steps at the end of each episode.
         returns: raw return of each episode.
-        seconds: of training until then, without evaluations.
-        evaluations: in order.
+        seconds: seconds of training until then, without evaluations.
+        evaluations: evaluations in order.
         duration: seconds of training until now, without evaluations.
     """
 
@@ -101,14 +101,15 @@ class Log:
 
 
 def zoo_settings(env_id: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the zoo's settings of an environment: its own, those of another version of it, or its kind's.
+    """Returns the zoo's settings for an environment: its own, those of another version of it, or those of its kind.
 
-    MinAtar's games get those of Atari, on flat observations: their images are too small for the zoo's convolutions. The
-    control suite's observations, dictionaries, become flat as well. Replays of Atari games hold `ATARI_REPLAY`.
+    MinAtar's games get those for Atari, on flat observations, as their images are too small for the zoo's convolutions.
+    The control suite's observations, which are dictionaries, are also flattened. Replay of Atari games holds
+    `ATARI_REPLAY`.
 
     Args:
         env_id: environment id.
-        settings: of one algorithm, by environment id or kind; a file of the zoo.
+        settings: settings of one algorithm, by environment id or kind, from a file of the zoo.
     """
     stem = re.sub(r"-v\d+$", "", env_id)
     versions = sorted(name for name in settings if re.fullmatch(re.escape(stem) + r"-v\d+", name))
@@ -128,12 +129,12 @@ def zoo_settings(env_id: str, settings: Mapping[str, Mapping[str, Any]]) -> dict
 
 
 def result_of(log: Log, episodes: int, facts: Mapping[str, Any]) -> Result:
-    """Makes a result of a run: its episodes in hundredths of what was trained, and the better kind of evaluations.
+    """Makes the result of a run: its episodes in hundredths of its training, and the better kind of evaluations.
 
     Args:
-        log: of the run.
-        episodes: of each evaluation.
-        facts: variation, environment, seed, steps, trained, settings, versions and whatever else is known.
+        log: log of the run.
+        episodes: episodes of each evaluation.
+        facts: variation, environment, seed, steps, trained, settings, versions and other known facts.
     """
     steps, returns = np.array(log.steps, np.float64), np.array(log.returns)
     bins = binned(Series(steps, returns), facts["trained"] / BINS)
@@ -149,7 +150,7 @@ def result_of(log: Log, episodes: int, facts: Mapping[str, Any]) -> Result:
 
 
 def train(flags: Peers, seed: int) -> Result:
-    """Trains with a seed, until the steps or minutes are over; imports PyTorch."""
+    """Trains with a seed until the steps or minutes are over; imports PyTorch."""
     import shimmy  # noqa: F401  (registers the control suite's tasks)
     import torch
     from rl_zoo3.exp_manager import ExperimentManager
@@ -196,7 +197,7 @@ def train(flags: Peers, seed: int) -> Result:
 
 
 def zoo_file(algorithm: str) -> dict[str, Any]:
-    """Reads the zoo's settings of an algorithm."""
+    """Reads the zoo's settings for an algorithm."""
     import rl_zoo3
 
     path = Path(rl_zoo3.__file__).with_name("hyperparams") / f"{algorithm}.yml"

@@ -1,4 +1,4 @@
-"""What bfloat16 changes in an update: `python -m benchmarks.precision`.
+"""Measures how bfloat16 changes an update: `python -m benchmarks.precision`.
 
 Trains in float32, then computes updates on segments from replay in float32 and in bfloat16, with the same weights.
 """
@@ -29,20 +29,20 @@ class Precision(Validated):
     """Compares the quantities of updates in bfloat16 with those in float32."""
 
     preset: str = "minatar"
-    """Settings, environment and network among them: a name, or a file of your own (.yml)."""
+    """Settings, including environment and network: a name or your own file (.yml)."""
     total_timesteps: Count = 20_000
     """Agent steps of training before the comparison."""
     segments: Count = 10
-    """Batches from replay to compare on."""
+    """Number of batches from replay for the comparison."""
 
 
 class Difference(NamedTuple):
-    """A quantity in bfloat16 next to float32, over all batches.
+    """A quantity in bfloat16 compared with float32, over all batches.
 
     Attributes:
         size: largest absolute value in float32.
         largest: largest difference.
-        typical: norm of the difference, relative to that of the quantity.
+        typical: norm of the difference, relative to the norm of the quantity.
     """
 
     size: float
@@ -51,7 +51,7 @@ class Difference(NamedTuple):
 
 
 def quantities(model: "Model", segment: "Segment") -> dict[str, NDArray[np.float32]]:
-    """Returns what an update computes on the way from the network to the optimiser."""
+    """Returns the quantities that an update computes between the network and the optimiser."""
     gradients = model.gradients(segment)
     trust_region, q = gradients.trust_region, gradients.evaluation.q
     assert trust_region is not None
@@ -82,7 +82,7 @@ def differences(exact: "Model", rounded: "Model", segments: Iterable["Segment"])
 
 def measure(flags: Precision) -> dict[str, Difference]:
     """Trains, and compares."""
-    from acer_tf.agent import ACER  # imports TensorFlow, which takes its threads and kernels as they are chosen then
+    from acer_tf.agent import ACER  # imports TensorFlow, which then fixes its threads and kernels
 
     with contextlib.ExitStack() as stack:
         agents = [ACER.from_preset(flags.preset, seed=0, precision=p) for p in ("float32", "bfloat16")]

@@ -1,7 +1,7 @@
-"""A model of many collectors and one learner: `python -m benchmarks.scale`. Nothing is measured: the inputs were.
+"""A model of many collectors and one learner, with measured inputs: `python -m benchmarks.scale`.
 
-Simulates, event by event, what `acer_tf.distributed` does: orders and their weights, collecting, the learner's network
-link, and the learner, which takes segments as they arrive and makes updates on them.
+It simulates `acer_tf.distributed` event by event: orders and their weights, collecting, the learner's network link, and
+the learner, which takes segments as they arrive and makes updates on them.
 """
 
 import dataclasses
@@ -21,58 +21,58 @@ from benchmarks import Output
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SEGMENTS = 3000
-"""Segments that are simulated for each number of collectors, after as many orders as there can be at a time."""
+"""Segments to simulate for each number of collectors, after as many orders as there can be at a time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale(Output):
-    """Simulates env-steps per second, efficiency and staleness; the defaults were measured with Breakout."""
+    """Simulates agent steps per second, efficiency and staleness; the defaults were measured with Breakout."""
 
     collectors: Annotated[tuple[Count, ...], Meta(min_length=1, description="whole numbers >= 1")] = COLLECTORS
     """Numbers of collectors."""
     call_ms: Annotated[tuple[Positive, ...], Meta(min_length=1, description="numbers > 0")] = (180.0, 1.0)
-    """Times of an update on `segments_per_update` segments, one for each learner that is compared."""
+    """Times of an update on `segments_per_update` segments, one for each learner to compare."""
     ratios: Annotated[tuple[Weight, ...], Meta(min_length=1, description="numbers >= 0")] = (4.0, 1.0, 0.0)
     """Updates from replay for each on-policy update, for each learner."""
     steps: Count = 320
     """Agent steps of a segment: 16 environments x 20 steps."""
     collect_s: Positive = 0.4
-    """Seconds in which a collector collects a segment."""
+    """Seconds that a collector needs for a segment."""
     jitter: Weight = 0.1
-    """Standard deviation of that time, as a share of it."""
+    """Standard deviation of that time, as a fraction of it."""
     segment_kb: Positive = 26.0
     """Kilobytes of a segment on the network."""
     weights_mb: Positive = 6.75
-    """Megabytes of the weights, sent once to every node for each version that a collector there gets."""
+    """Megabytes of the weights; each version that a collector gets is sent once to its node."""
     per_node: Count = 16
-    """Collectors on one node."""
+    """Collectors per node."""
     trip_ms: Weight = 0.84
-    """Round trip of an order and its segment, without their bytes."""
+    """Round-trip time of an order and its segment, without the transfer of their bytes."""
     handle_ms: Weight = 9.8
-    """Time that the learner takes to decompress and stack the frames of a segment."""
+    """Time for the learner to decompress and stack the frames of a segment."""
     gbit: Positive = 10.0
     """Gigabits per second of the learner's network link, in each direction."""
     segments_per_update: Count = 1
-    """As of training, like the next two."""
+    """As in training, like the next two."""
     publish_every: Count = 1
     """Updates between two versions of the weights."""
     actor_depth: Count = 1
-    """Orders that a collector has."""
+    """Orders per collector."""
     plot: Path | None = None
     """PNG file for a picture, such as docs/scale.png."""
 
 
 class Result(NamedTuple):
-    """One number of collectors.
+    """The result for one number of collectors.
 
     Attributes:
-        collectors: their number.
-        steps_per_s: agent steps that the learner trains on, per second.
-        efficiency: that, relative to as many times one collector alone with a learner that never keeps it waiting.
-        staleness: mean of the updates since the weights of new segments.
-        staleness_p95: 95th percentile of them.
-        idle_share: share of the time in which the learner waits.
-        link_share: share of the time in which the learner's link sends or receives, whichever is more.
+        collectors: number of collectors.
+        steps_per_s: agent steps per second on which the learner trains.
+        efficiency: that rate, relative to as many single collectors whose learner never keeps them waiting.
+        staleness: mean number of updates since the weights of new segments.
+        staleness_p95: 95th percentile of that number.
+        idle_share: share of the time for which the learner waits.
+        link_share: share of the time for which the learner's link sends or receives, whichever is greater.
     """
 
     collectors: int
@@ -85,14 +85,14 @@ class Result(NamedTuple):
 
 
 class _Link:
-    """One direction of the learner's network link, which sends one thing after the other."""
+    """One direction of the learner's network link, which sends items one after the other."""
 
     def __init__(self, gbit: float) -> None:
         self._bytes_per_s = gbit * 1e9 / 8
         self._free_at = self.busy = 0.0
 
     def send(self, now: float, size: float) -> float:
-        """Returns when something of this many bytes has been sent."""
+        """Returns the time at which this many bytes have been sent."""
         seconds = size / self._bytes_per_s
         self._free_at = max(now, self._free_at) + seconds
         self.busy += seconds
@@ -104,7 +104,7 @@ def simulate(flags: Scale, collectors: int, call_s: float, ratio: float) -> Resu
 
     Args:
         flags: the inputs.
-        collectors: how many there are.
+        collectors: number of collectors.
         call_s: seconds of an update.
         ratio: updates from replay for each on-policy update.
     """

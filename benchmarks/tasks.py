@@ -1,4 +1,4 @@
-"""Writes what `acer suggest` knows of tasks, from docs/results and from random play: `python -m benchmarks.tasks`."""
+"""Writes the tasks for `acer suggest`, from docs/results and from random play: `python -m benchmarks.tasks`."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ EXPERIMENTS = {
     "beside-others": "acer",
     "ablation": "complete",
 }
-"""The variation of each experiment that has a preset's own settings; of two with a task, the first counts."""
+"""The variation with a preset's own settings in each experiment; if two experiments have a task, the first counts."""
 HEADER = "environment,preset,results,observations,actions,episode,microseconds,returned"
 
 Learned = tuple[str, str, str, list[float]]
@@ -36,7 +36,7 @@ Learned = tuple[str, str, str, list[float]]
 
 
 def learned() -> Iterator[Learned]:
-    """Yields what each preset made of its tasks."""
+    """Yields the results of each preset on its tasks."""
     seen = set[str]()
     for name, variation in EXPERIMENTS.items():
         experiment = load_experiment(name)

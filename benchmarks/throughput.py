@@ -1,6 +1,6 @@
-"""Speed of the train step and of the whole loop: `python -m benchmarks.throughput`.
+"""Measures the speed of the train step and of the complete loop: `python -m benchmarks.throughput`.
 
-Machines are noisy and differ: what counts are the shares, of the bound and of the loop, each measured in one run.
+Machines are noisy and differ, so what counts are the shares of the bound and of the loop, measured within one run.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ class Throughput(LoopFlags):
     """Measures ACER's speed on this machine."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
-    """In which the layers below the heads compute; the bound is that of products in it."""
+    """Precision of the layers below the heads; the bound is for products in this precision."""
     overlap: bool = Config.overlap
-    """Collects the next segment while updates from replay run."""
+    """Whether to collect the next segment while updates from replay run."""
 
 
 def measure(flags: Throughput) -> dict[str, Any]:
     """Measures train step and loop."""
-    # These import TensorFlow, which takes its threads and kernels as they are chosen then.
+    # These import TensorFlow, which then fixes its threads and kernels.
     from acer_tf.learning import make_model_and_loop
     from benchmarks.flops import update_flops
     from benchmarks.loop import device_memory_mib, loop, train_step
@@ -49,10 +49,10 @@ def measure(flags: Throughput) -> dict[str, Any]:
 
 
 def limit(numbers: Mapping[str, Any], flops: float, env_id: str) -> dict[str, float]:
-    """Measures the emulator alone, and compares the loop with what products and emulator take, one after the other.
+    """Measures the emulator alone, and compares the loop with the time of products and emulator, one after the other.
 
     Args:
-        numbers: those of train step and loop.
+        numbers: results for train step and loop.
         flops: floating-point operations of the updates for one agent step.
         env_id: an Atari game.
     """

@@ -1,4 +1,4 @@
-"""An environment whose step waits, as for a simulator elsewhere, and takes no processor."""
+"""An environment whose step waits, as for a remote simulator, without using the processor."""
 
 import functools
 import time
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from acer_tf.envs.make import make_vec_env
 
 LENGTH = 100
-"""Steps of an episode."""
+"""Steps per episode."""
 
 
 def waiting_envs(number: int, seconds: float) -> VectorEnv[Any, Any, Any]:
-    """Makes environments that wait; they wait one after the other."""
+    """Makes environments that wait, one after the other."""
     return make_vec_env(functools.partial(Waiting, seconds), number)
 
 

@@ -1,1 +1,1 @@
-"""A randomised campaign of faults against the training commands."""
+"""A randomised campaign of faults against training commands."""

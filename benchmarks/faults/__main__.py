@@ -1,6 +1,6 @@
-"""Disturbs trainings at random and checks what is promised: `python -m benchmarks.faults --minutes 60 --seed 0`.
+"""Disturbs runs at random and checks this package's promises: `python -m benchmarks.faults --minutes 60 --seed 0`.
 
-As root on Linux it also fills up disks.
+As root on Linux, it also fills up disks.
 """
 
 import dataclasses
@@ -22,21 +22,21 @@ from benchmarks.faults.story import Story, ViolationError
 from benchmarks.faults.tasks import TASKS, available
 
 MOST_FAULTS = 10
-"""Of one run; afterwards it is left in peace until it is complete."""
+"""Most faults of one run, which afterwards completes undisturbed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Faults(Output):
-    """Kills, stops, fills disks, damages files; resumes each time, and checks what is promised."""
+    """Kills and stops runs, fills disks and damages files; resumes each time, and checks the promises."""
 
     minutes: float = 60
-    """Duration; the run that is under way at the end is completed."""
+    """Duration in minutes; the last run is completed."""
     seed: int = 0
     """Seed of all choices."""
     tasks: tuple[str, ...] = available()
-    """Trainings to disturb."""
+    """Tasks to disturb."""
     keep: Path = Path("faults")
-    """Folder for the run folder and the output of every run that breaks a promise."""
+    """Folder for the run folders and the output of runs that break a promise."""
 
     def check(self) -> None:
         """Checks the flags.
@@ -49,7 +49,7 @@ class Faults(Output):
 
 
 def stories(flags: Faults, place: Scratch, work: Path) -> Iterator[tuple[str, Story, str | None]]:
-    """Disturbs one run after the other; yields its task, what happened, and the promise that was broken, if any."""
+    """Disturbs one run after the other; yields its task, its story, and the broken promise, if any."""
     draw, end = random.Random(flags.seed), time.monotonic() + 60 * flags.minutes
     references: dict[str, Path] = {}
     while time.monotonic() < end:
@@ -91,7 +91,7 @@ def _keep(folder: Path, story: Story, outputs: Path, violation: str) -> None:
 
 
 def table(faults: Mapping[tuple[str, str], int]) -> str:
-    """Returns the faults made, a row for each kind and a column for each moment."""
+    """Returns a table of the faults, with a row for each kind and a column for each moment."""
     kinds, moments = (sorted({key[i] for key in faults}) for i in (0, 1))
     rows = [
         ["fault", *moments],

@@ -1,4 +1,4 @@
-"""The faults of the campaign, each made for real."""
+"""The faults of the campaign, all of them real."""
 
 import contextlib
 import os
@@ -22,14 +22,14 @@ MOVED = "folder moved"
 
 
 class Clock:
-    """The wall clock of the training processes: `time.time` of Python, as far as this campaign is concerned.
+    """The wall clock of the training processes, for this campaign Python's `time.time`.
 
     Attributes:
         environment: variables that make a process read this clock.
     """
 
     def __init__(self, folder: Path, more: str = "") -> None:
-        """`folder` must exist; it gets a module that Python imports when it starts, and that executes `more`."""
+        """Writes a module to an existing folder, which Python imports when it starts and which executes `more`."""
         self._file = folder / "seconds"
         self.jump(0)
         (folder / "sitecustomize.py").write_text(_SHIFTED_CLOCK.format(file=str(self._file)) + more, encoding="utf-8")
@@ -37,7 +37,7 @@ class Clock:
         self.environment = {"PYTHONPATH": path}
 
     def jump(self, seconds: int) -> None:
-        """Sets the difference to the true time."""
+        """Sets the difference from the true time."""
         replace(self._file, f"{seconds}")
 
 
@@ -57,17 +57,17 @@ time.time = shifted_time
 
 
 def replace(file: Path, text: str) -> None:
-    """Replaces a file in one step, so that nobody reads half of it."""
+    """Replaces a file in one step, so that no process reads half of it."""
     new = file.with_suffix(".new")
     new.write_text(text, encoding="utf-8")
     new.replace(file)
 
 
 class Around(NamedTuple):
-    """What is around a training process.
+    """The surroundings of a training process.
 
     Attributes:
-        scratch: where its run folder is.
+        scratch: the file system of its run folder.
         clock: its wall clock.
         disk: its disk.
         draw: random stream of all choices.
@@ -81,7 +81,7 @@ class Around(NamedTuple):
 
 Act = Callable[[Training, Around], None]
 REFUSED = ("/tb/", "progress.csv", "episodes.csv", "best.zip", "/checkpoints/replay", "state.json", "config.yml")
-"""Parts of the paths that a fault of a single file refuses."""
+"""Parts of paths that a fault of a single file refuses."""
 
 
 def _signal(signum: int) -> Act:
@@ -135,7 +135,7 @@ def _second_process(training: Training, around: Around) -> None:
 
 
 def _go_on(training: Training, around: Around, may_kill: bool = True) -> None:
-    """Lets it train for a while, then often kills it, so that a campaign sees more than complete runs."""
+    """Lets it train for a while, then often kills it, so that a campaign does not consist of complete runs."""
     training.wait_until(lambda: False, around.draw.uniform(0, 8))
     if may_kill and around.draw.random() < 0.8:
         training.send(signal.SIGKILL)
@@ -153,9 +153,9 @@ RUNNING: Mapping[str, tuple[Act, frozenset[int]]] = {
     MOVED: (_move_away, frozenset({KILLED})),
     "second process": (_second_process, frozenset({KILLED})),
 }
-"""Faults of a running process, with the exit statuses that they may lead to besides 0.
+"""Faults of a running process, with the exit statuses that they may cause besides 0.
 
-Before the program has installed its handlers, a signal ends it as it ends any program.
+Before a program has installed its handlers, a signal ends it like any other program.
 """
 
 
@@ -172,7 +172,7 @@ def cut(file: Path, draw: random.Random) -> None:
 
 
 DAMAGES: Mapping[str, Callable[[Path, random.Random], None]] = {"bit flip": flip, "cut": cut}
-"""Faults of a file, between two lives of a run, besides `EIO`."""
+"""Faults of a file between two lives of a run, besides `EIO`."""
 EIO = "EIO"
 
 
@@ -184,7 +184,7 @@ def victims(folder: Path) -> list[Path]:
 
 
 def add_strays(folder: Path) -> None:
-    """Puts what other programs leave where a run has its checkpoints."""
+    """Adds files that other programs might leave among a run's checkpoints."""
     checkpoints = folder / CHECKPOINTS
     for stray in (checkpoints / REPLAY / ".ipynb_checkpoints", checkpoints / "step-copy"):
         stray.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ STREAMS = ("unread output", "closed output", "full output", "closed errors", "fu
 
 
 def open_streams(name: str) -> tuple[int | None, int | None]:
-    """Returns descriptors for standard output and error; None where a stream is left as it is."""
+    """Returns descriptors for standard output and error, or None for a stream to leave unchanged."""
     which, _, is_of = name.partition(" ")
     out, error = (which, None) if is_of == "output" else (None, which) if is_of == "errors" else (is_of, is_of)
     return _open(out), _open(error)

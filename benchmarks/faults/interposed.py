@@ -1,4 +1,4 @@
-"""The disk as training processes see it: what they sync and rename, and paths that refuse to be written."""
+"""The disk as training processes see it: the paths that they sync and rename, and paths that cannot be written."""
 
 import contextlib
 import functools
@@ -13,14 +13,14 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 class Disk:
-    """A library between the processes and the C library, where a compiler is installed.
+    """A library between the processes and the C library, if a compiler is installed.
 
     Attributes:
         environment: variables that make a process use it.
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder` must exist, on a disk that is never full."""
+        """Uses an existing folder on a disk that is never full."""
         self._trace, self._rule, self._unreadable = folder / "trace", folder / "rule", folder / "unreadable"
         library = compiled()
         self.environment = {} if library is None else {"LD_PRELOAD": str(library), "ACER_FAULTS": str(folder)}
@@ -39,7 +39,7 @@ class Disk:
         return bool(calls) and calls[-1].startswith("sync") and "/checkpoints/" in calls[-1]
 
     def make_unreadable(self, file: Path) -> None:
-        """Makes reads of a file fail, under whatever name."""
+        """Makes reads of a file fail, under any name."""
         with self._unreadable.open("a", encoding="utf-8") as inodes:
             inodes.write(f" {file.stat().st_ino} ")
 
@@ -55,7 +55,7 @@ class Disk:
 
 @functools.cache
 def compiled() -> Path | None:
-    """Returns the library; None without a C compiler."""
+    """Returns the library, or None without a C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None

@@ -1,4 +1,4 @@
-"""A training process: started with any streams, watched through its output and its checkpoints."""
+"""A training process, started with any streams and watched through its output and its checkpoints."""
 
 import contextlib
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 
 MARK = "ACER_TF_FAULTS"
-"""Environment variable by which every process of the campaign is found."""
+"""Environment variable that marks every process of the campaign."""
 PATIENCE = 300.0
 """Seconds after which a process that should have ended counts as hanging."""
 HANDOVER_SECONDS = 1.0
-"""Seconds in which a process that has given the folder free says so."""
+"""Seconds within which a process that has released the folder says so."""
 POLL = 0.002
 SHARED_MEMORY = Path("/dev/shm")
 _BEGUN = re.compile(r"^(training on|running) ", re.MULTILINE)
-"""What a run or a sweep prints once the folder is its own."""
+"""Lines that a run or a sweep prints once it has the folder."""
 _ENDED = re.compile(r"^((done|stopped) at step|resume with:|error:) ", re.MULTILINE)
 
 
@@ -29,12 +29,12 @@ class StuckError(Exception):
 
 
 class Training:
-    """A command that trains, in a session of its own.
+    """A command that trains, in its own session.
 
     Attributes:
         process: its first process.
         folder: its run folder.
-        output: file that its standard output and error are written to, unless they are given.
+        output: file for its standard output and error, unless these are given.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Training:
             words: the command line.
             folder: its run folder.
             output: file for both streams.
-            environment: variables besides those of this process.
-            streams: descriptors for standard output and error; None stands for the file.
+            environment: further environment variables.
+            streams: descriptors for standard output and error; None means the file.
         """
         self.folder, self.output = folder, output
         self._words, self._environment = words, {**os.environ, **environment, MARK: str(os.getpid())}
@@ -72,7 +72,7 @@ class Training:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def has_begun(self) -> bool:
-        """Returns whether it has the folder and trains, or has trained."""
+        """Returns whether it has taken the folder and trains, or has trained."""
         return _BEGUN.search(self.said()) is not None
 
     def is_training(self) -> bool:
@@ -80,7 +80,7 @@ class Training:
         return self.process.poll() is None and self.has_begun() and not _ENDED.search(self.said())
 
     def resumed_at(self) -> int | None:
-        """Returns the step at which it resumed, None if it has not said so."""
+        """Returns the step at which it says that it resumed, or None."""
         match = re.search(r"resumed at step ([\d,]+)", self.said())
         return None if match is None else int(match[1].replace(",", ""))
 
@@ -91,7 +91,7 @@ class Training:
             time.sleep(POLL)
 
     def descriptors(self) -> int:
-        """Counts the open descriptors of the first process, 0 if it has ended."""
+        """Returns the number of open descriptors of the first process, or 0 if it has ended."""
         try:
             return psutil.Process(self.process.pid).num_fds()
         except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
@@ -142,13 +142,13 @@ def survivors() -> list[psutil.Process]:
 
 
 def unmapped() -> set[str]:
-    """Returns the names of shared memory and semaphores that no living process maps: nobody will remove them."""
+    """Returns the names of shared memory and semaphores that no living process maps, so that nobody removes them."""
     mapped: set[int] = set()
     names = {entry.name: entry.inode() for entry in os.scandir(SHARED_MEMORY)}
     for maps in Path("/proc").glob("[0-9]*/maps") if names else ():
         with contextlib.suppress(OSError):  # the process has ended
             lines = re.findall(rf"(\d+) +{SHARED_MEMORY}/", maps.read_text(errors="replace"))
-            mapped.update(map(int, lines))  # inodes, since a semaphore is mapped before it gets its name
+            mapped.update(map(int, lines))  # inodes, as a semaphore is mapped before it gets its name
     return {name for name, inode in names.items() if inode not in mapped}
 
 

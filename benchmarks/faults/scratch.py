@@ -15,8 +15,8 @@ class Scratch:
     """A folder for runs.
 
     Attributes:
-        folder: where the runs are.
-        is_small: whether the folder is a file system of its own, which `full` can fill up.
+        folder: the folder.
+        is_small: whether the folder is a separate file system, which `full` can fill up.
     """
 
     def __init__(self, folder: Path, is_small: bool) -> None:
@@ -37,7 +37,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Scratch]:
-    """Yields an empty folder in memory of `MEBIBYTES`; where mounting is not allowed, an ordinary one."""
+    """Yields an empty folder in memory of `MEBIBYTES`, or an ordinary one if mounting is not allowed."""
     with tempfile.TemporaryDirectory() as name:
         is_small = os.geteuid() == 0 and _mount(name)
         try:

@@ -1,4 +1,4 @@
-"""One training or sweep, disturbed again and again until it is complete, and what must hold all the while."""
+"""One run or sweep, disturbed again and again until it is complete, and the conditions that must hold throughout."""
 
 import csv
 import itertools
@@ -32,25 +32,25 @@ from benchmarks.faults.tasks import TASKS, command
 
 MOMENTS = ("starting", "resuming", "training", "saving")
 STARTING_SECONDS = 6.0
-"""Length of the start-up, about, in which a fault of that moment occurs."""
+"""Approximate seconds of the start, in which a fault of that moment occurs."""
 HALF_WRITTEN = 2
-"""Descriptors that a checkpoint being written holds open."""
+"""Descriptors that a checkpoint keeps open while it is being written."""
 GONE_SECONDS = 10.0
-"""Seconds in which the processes of a run that has ended have to disappear."""
+"""Seconds within which the processes of an ended run must disappear."""
 SAVED_SECONDS = 60.0
-"""The same for those of a sweep, whose trials save when it is killed."""
+"""The same for a sweep, whose trials save when it is killed."""
 
 
 class ViolationError(Exception):
-    """Something that is promised did not hold."""
+    """A promise did not hold."""
 
 
 class Story:
     """The life of a task.
 
     Attributes:
-        folder: its folder; alone in the folder above, but for what the task itself puts there.
-        log: what has happened, a line each.
+        folder: its folder, alone in its parent except for what the task itself puts there.
+        log: events so far, one line each.
         faults: number of faults so far, by kind and moment.
     """
 
@@ -63,14 +63,14 @@ class Story:
         reference: Path | None,
         breakage: str = "",
     ) -> None:
-        """Nothing is started yet.
+        """Starts nothing yet.
 
         Args:
-            task: its name.
-            scratch: where the run folder is made.
-            outputs: folder for the output of the processes; on another file system.
+            task: name of the task.
+            scratch: file system for the run folder.
+            outputs: folder for the output of the processes, on another file system.
             draw: random stream of all choices.
-            reference: folder of the same task, undisturbed; None if this is the one.
+            reference: folder of the same task, undisturbed; None if this is that task.
             breakage: Python code that breaks the package in every process.
         """
         self.folder = scratch.folder / "runs" / "run"
@@ -85,7 +85,7 @@ class Story:
         self._shared_memory = unmapped()
 
     def run(self, disturbances: int) -> None:
-        """Lives through this many faults, then to the end.
+        """Runs through this many faults, and then to the end.
 
         Raises:
             ViolationError: a promise did not hold.
@@ -119,7 +119,7 @@ class Story:
         else:
             DAMAGES[name](file, self._draw)
         if file.parent.name == "replay":
-            self._is_exact = False  # the run goes on without this part of replay
+            self._is_exact = False  # the run continues without this part of replay
         else:
             self._damaged.add(file.parent)
 
@@ -131,7 +131,7 @@ class Story:
         return [self.folder / run for run in self._task.runs]
 
     def _published(self) -> list[Path]:
-        """Returns the published checkpoints of all its runs, but for those of step 0: no log is open yet."""
+        """Returns the published checkpoints of all its runs, except at step 0, when no log is open yet."""
         folders = (path for run in self._runs() for path in checkpoint_folders(run / CHECKPOINTS))
         return [path for path in folders if step_of(path) > 0]
 
@@ -172,7 +172,7 @@ class Story:
                 shutil.rmtree(path)
 
     def _act(self, fault: str, training: Training) -> frozenset[int]:
-        """Makes the fault; returns the exit statuses that it allows besides 0."""
+        """Causes the fault; returns the exit statuses that it allows besides 0."""
         if fault not in RUNNING:
             self.log.append(fault)
             self.faults[fault, "whole life"] += fault in STREAMS
@@ -219,7 +219,7 @@ class Story:
             raise ViolationError(f"published before it was on the disk: {missing[0]}")
 
     def _check_resumed(self, training: Training, intact: list[Path]) -> None:
-        """Checks that it resumed at the newest checkpoint whose own files are as they were written."""
+        """Checks that it resumed at the newest checkpoint with intact files."""
         step = training.resumed_at()
         if step is None or not intact:
             return
@@ -240,7 +240,7 @@ class Story:
             raise ViolationError(f"shared memory left behind: {sorted(shared)}")
 
     def _check_logs(self) -> None:
-        """Checks that steps grow in both logs of each run and that no row occurs twice or is missing."""
+        """Checks that steps increase in both logs of each run and that no row is repeated or missing."""
         for run in self._runs():
             steps = [int(float(row["total_timesteps"])) for row in csv.DictReader(_lines(run / PROGRESS))]
             if any(first >= second for first, second in itertools.pairwise(steps)):
@@ -257,7 +257,7 @@ class Story:
         return self._reference / run.relative_to(self.folder)
 
     def _check_results(self) -> None:
-        """Checks that each complete run equals the undisturbed one bit for bit, where that is promised."""
+        """Checks that each complete run equals the undisturbed one bit for bit, if that is promised."""
         for run in self._runs():
             if not checkpoint_folders(run / CHECKPOINTS) or not (run / MODEL).exists():
                 raise ViolationError("the complete run has no checkpoint or no agent")
@@ -270,6 +270,6 @@ class Story:
 
 
 def _lines(file: Path) -> list[str]:
-    """Returns the whole lines of a log; a kill may have cut the last."""
+    """Returns the complete lines of a log, as a kill may have cut the last one."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]

@@ -1,4 +1,4 @@
-"""The trainings that the campaign disturbs: small, with checkpoints every second or so."""
+"""The runs that the campaign disturbs: small, with a checkpoint every second or so."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ CARTPOLE = f"--env CartPole-v1 {SMALL} {OFTEN}"
 
 
 class Task(NamedTuple):
-    """A training, or a sweep of several.
+    """A run, or a sweep of several.
 
     Attributes:
         words: module of the package, and flags.
@@ -27,7 +27,7 @@ class Task(NamedTuple):
 
     @property
     def is_sweep(self) -> bool:
-        """Whether its runs are processes of their own: when one fails, the others go on."""
+        """Whether its runs are separate processes, of which the others continue when one fails."""
         return len(self.runs) > 1
 
 
@@ -52,7 +52,7 @@ TASKS = {
     ),
 }
 _NEEDS = {"collectors": "ray", "tracked": "wandb"}
-"""Packages without which a task is left out."""
+"""Packages that tasks require; without them, a task is left out."""
 
 
 def available() -> tuple[str, ...]:
