@@ -24,7 +24,7 @@ _BESIDE_THE_AGENT = Path()
 
 @dataclasses.dataclass(frozen=True)
 class PlayFlags:
-    """Flags of the commands that play with a trained agent."""
+    """How to play with a trained agent."""
 
     run: Positional[Path]
     """Run folder, even of a run in progress; one of its checkpoints; a file that ACER.save wrote; or an agent that

@@ -46,7 +46,7 @@ class Base(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SearchFlags(Execution):
-    """Flags of a search."""
+    """How to search for settings."""
 
     search: Path | None = None
     """File of settings to search (.yml), one per line, such as lr: {low: 1e-4, high: 1e-2, log: true}."""

@@ -21,7 +21,7 @@ from acer_tf.storage.paths import path_text
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings(Validated):
-    """The run as a whole."""
+    """General settings of the run."""
 
     preset: str = BASELINES
     """Settings to use where no flag says otherwise: a name (acer presets lists them) or your own file (.yml)."""
@@ -128,7 +128,7 @@ class Job:
     """A training run: groups of settings, each validated when it is made, and the network.
 
     Attributes:
-        run: the run as a whole.
+        run: general settings of the run.
         environment: the environments.
         gymnasium: settings for environments other than Atari games.
         config: hyper-parameters.

@@ -29,7 +29,7 @@ TABLE = "sweep.csv"
 
 @dataclasses.dataclass(frozen=True)
 class Execution:
-    """Flags of all commands that run trials."""
+    """How to run the trials."""
 
     workers: Count = 1
     """Trials to run side by side on this machine, each with an equal share of the cores."""
