@@ -26,19 +26,19 @@ from acer_tf.storage.run_files import BEST, CHECKPOINTS, MANIFEST, MODEL
 from acer_tf.system.console import say
 
 PART = "agent"
-"""Part of a checkpoint's state that describes the agent."""
+"""The part of a checkpoint's state that describes the agent."""
 Choice = int | Literal["best", "latest"]
-"""Choice among a run's agents: that of an agent step, the best, or the one that has learned the most."""
+"""Choice among a run's agents: the one at an agent step, the best, or the one that has trained longest."""
 
 
 class SavedAgent(NamedTuple):
-    """An agent that was read but not built.
+    """An agent that has been read but not built.
 
     Attributes:
-        name: what to call it in messages: its file or checkpoint.
+        name: name for messages: its file or checkpoint.
         data: plain values.
         groups: arrays by name, in groups by name.
-        settings: those of its run, where a checkpoint holds them; None for a file.
+        settings: settings of its run, from a checkpoint; None for a file.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SavedAgent(NamedTuple):
     settings: dict[str, Any] | None = None
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the agent's arrays, 64 hexadecimal digits: other weights have another."""
+        """Returns the SHA-256 of the agent's arrays, 64 hexadecimal digits, which differs if weights differ."""
         digest = hashlib.sha256()
         arrays = {f"{group}/{name}": a for group, named in self.groups.items() for name, a in named.items()}
         for name, array in sorted(arrays.items()):
@@ -57,19 +57,19 @@ class SavedAgent(NamedTuple):
 
 
 def keep_lost(path: Path, step: int) -> None:
-    """Keeps an agent that has learned more than is known any more under another name, before a new one replaces it.
+    """Renames an agent that has trained for longer than the resumed run, before a new one replaces it.
 
     Args:
-        path: of the agent's file, which need not exist.
-        step: the agent step that learning goes on from.
+        path: the agent's file, which need not exist.
+        step: the agent step from which training resumes.
     """
-    with contextlib.suppress(InputError, OSError):  # damaged, or none
+    with contextlib.suppress(InputError, OSError):  # damaged or missing
         learned = count(read_agent(path)[0], "num_timesteps", str(path))
         if learned > step:
             kept = free_path(path.with_name(f"{path.stem}-{learned:012d}"), ".zip")
             path.rename(kept)
             say(
-                f"{path} is of step {learned:,}, which this training has not reached yet; it is {kept} now.",
+                f"{path} is from step {learned:,}, which this run has not reached yet; it is now {kept}.",
                 is_error=True,
             )
 
@@ -78,13 +78,13 @@ def count(data: Mapping[str, Any], name: str, source: str) -> int:
     """Returns a whole number >= 0 among the values of an agent's file.
 
     Raises:
-        InputError: it is missing, or anything else.
+        InputError: it is missing or something else.
     """
     return int(validated(f"{source} is damaged: {name}", data.get(name), CountOrZero))
 
 
 def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:
-    """Returns what a checkpoint adds to the part `model` so that it holds all that an agent's file does.
+    """Returns what a checkpoint adds to the part `model` to hold everything that an agent's file does.
 
     Args:
         data: plain values of the file.
@@ -95,24 +95,24 @@ def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) ->
 
 
 def read_saved_agent(source: File, choice: Choice = "latest") -> SavedAgent:
-    """Reads an agent; of a checkpoint nothing but its own files is needed, and no lock is taken.
+    """Reads an agent, without taking a lock; a checkpoint need not be in a run folder.
 
-    In a run folder, the latest agent is model.zip, or a newer checkpoint; what is damaged is skipped, with a warning.
-    The best one is best.zip, or else the checkpoint with the highest mean return in training.
+    In a run folder, the latest agent is model.zip or a newer checkpoint; damaged ones are skipped, with a warning. The
+    best is best.zip, or else the checkpoint with the highest mean return in training.
 
     Args:
         source: a run folder, one of its checkpoints, or an agent's file.
         choice: which agent of a run folder.
 
     Raises:
-        InputError: there is no such agent, or none that is whole.
+        InputError: there is no such agent, or none that is intact.
     """
     path = user_path(source) if isinstance(source, str | os.PathLike) else None
     with reading(Path(file_name(source))):
         if path is not None and path.is_dir() and not is_checkpoint(path):
             return _of_run(path, choice)
         if choice != "latest":
-            raise InputError(f"{file_name(source)} is a single agent; a checkpoint is chosen in the folder of a run.")
+            raise InputError(f"{file_name(source)} is a single agent; to choose a checkpoint, give a run folder.")
         if path is not None and path.is_dir():
             return _in_checkpoint(path)
         return SavedAgent(file_name(source), *read_agent(source))
@@ -144,7 +144,7 @@ def _in_checkpoint(path: Path) -> SavedAgent:
     groups: dict[str, Arrays] = {}
     for name, array in {**model, **state[PART]}.items():
         if not isinstance(array, np.ndarray):
-            raise InputError(f"{path} is damaged: {name} of its agent is no array.")
+            raise InputError(f"{path} is damaged: {name} of its agent is not an array.")
         group, _, leaf = name.partition("/")
         groups.setdefault(group, {})[leaf] = array
     if not isinstance(data, dict):
@@ -168,7 +168,7 @@ def _at_step(run: Path, step: int) -> SavedAgent:
 
 
 def _checkpoints(run: Path) -> Sequence[Path]:
-    """Returns the folders of a run's checkpoints, newest first; also if `run` is the folder that they are in."""
+    """Returns the folders of a run's checkpoints, newest first; `run` may also be the folder of checkpoints."""
     return checkpoint_folders(run / CHECKPOINTS if (run / CHECKPOINTS).is_dir() else run)
 
 
@@ -193,9 +193,9 @@ def _read(path: Path) -> SavedAgent | InputError:
 
 
 def _by_step(run: Path) -> Iterator[SavedAgent | InputError]:
-    """Yields the agents of a run, those that have learned more first; those of a running training, too.
+    """Yields the agents of a run, even one in progress, those that have trained longest first.
 
-    Checkpoints are listed anew after each: one that was deleted meanwhile has a successor.
+    Checkpoints are listed anew after each one, as a deleted checkpoint has a successor.
     """
     final = _read(run / MODEL) if (run / MODEL).exists() else None
     learned = final.data["num_timesteps"] if isinstance(final, SavedAgent) else -1

@@ -12,17 +12,17 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 from numpy.typing import NDArray
 
 LARGEST = 2**24
-"""Largest number of entries and choices of a space that is read: a small file cannot become large arrays."""
+"""Most entries and choices of a space that is read, so that a small file cannot become large arrays."""
 MOST_PARTS = 10_000
-"""Largest number of its parts, at all depths, those that hold others included: each takes some memory."""
+"""Most parts of a space, including parts that hold others, as each takes some memory."""
 
 
 def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
-    """Returns a space as JSON values; bounds of a Box that are all equal are written once.
+    """Returns a space as JSON values; equal bounds of a Box are written once.
 
     Raises:
-        TypeError: the space is not one of gymnasium's Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple, or of
-            strings.
+        TypeError: the space is neither gymnasium's Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple, nor a
+            space of strings.
     """
     match space:
         case Box():
@@ -48,7 +48,7 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
     """Returns the space that `space_to_data` wrote.
 
     Raises:
-        ValueError: the space is larger than `LARGEST`, has more than `MOST_PARTS`, or is not of numbers.
+        ValueError: the space is larger than `LARGEST`, has more than `MOST_PARTS`, or does not consist of numbers.
         KeyError: a value is missing or unknown; other values raise whatever gymnasium's spaces raise.
     """
     sizes = list(itertools.islice(_sizes(data), MOST_PARTS + 1))
@@ -60,10 +60,10 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
 
 
 def _sizes(data: Mapping[str, Any]) -> Iterator[int]:
-    """Yields the entries or choices of a space, or 0 and those of each part."""
+    """Yields the number of entries or choices of a space, or 0 followed by those of its parts."""
     match data["type"]:
         case "Box" | "MultiBinary":
-            # A negative size must not offset another; with an axis of 0, the others are bounded as well.
+            # A negative size must not offset another, and other axes must be bounded even beside an axis of 0.
             yield abs(math.prod(int(length) or 1 for length in data["shape"]))
         case "Discrete":
             yield abs(int(data["n"]))
@@ -92,7 +92,7 @@ def _space(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
         case "MultiBinary":
             return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
         case "Text":
-            return Text(LARGEST)  # whatever it was, agents do not read it
+            return Text(LARGEST)  # agents do not read it, whatever its length was
         case "Dict":
             return Dict(OrderedDict((name, _space(part)) for name, part in data["parts"]))  # Dict sorts a dict
         case "Tuple":
@@ -106,7 +106,7 @@ def _integer(data: Mapping[str, Any]) -> Any:
 
 def _dtype(name: str) -> np.dtype[Any]:
     dtype = np.dtype(name)
-    if dtype.kind not in "biuf":  # text and structured types may be of any size
+    if dtype.kind not in "biuf":  # text and structured types may have any size
         raise ValueError(f"a space is of type {dtype}; expected booleans, integers or floating point numbers")
     return dtype
 

@@ -1,4 +1,4 @@
-"""usage.csv, the time that each process of a run has taken: a row per process, at its end."""
+"""usage.csv, the time used by each process of a run, with a row added at its end."""
 
 import contextlib
 import csv
@@ -12,15 +12,15 @@ from acer_tf.storage.durable import read_bounded, replace
 from acer_tf.storage.run_files import USAGE
 
 LARGEST = 2**24
-"""Bytes of the file that are read."""
+"""Most bytes of the file to read."""
 COLUMNS = ("begin", "end", "seconds", "processor_seconds")
 
 
 class Meter:
-    """Measures the time that this process and its child processes take from the moment at which it is made."""
+    """Measures the time used by this process and its children from now on."""
 
     def __init__(self) -> None:
-        """Begins to measure."""
+        """Begins measuring."""
         self._began = time.monotonic()
         self._used = processor_seconds()
 
@@ -28,8 +28,8 @@ class Meter:
         """Adds a row to the run folder's file.
 
         Args:
-            folder: of the run.
-            begin: agent steps of the run when this process took it up.
+            folder: run folder.
+            begin: agent steps of the run when this process started or resumed it.
             end: agent steps now.
 
         Raises:
@@ -43,12 +43,12 @@ class Meter:
 
 
 def read_processor_seconds(folder: Path, end: int) -> float | None:
-    """Returns the processor time of a run, None if it is not known.
+    """Returns the processor time of a run, or None if unknown.
 
-    It is not if a process left no row, as one that was killed, or if there is no file, or a damaged one.
+    It is unknown if a process left no row, for instance a killed one, or if the file is missing or damaged.
 
     Args:
-        folder: of the run.
+        folder: run folder.
         end: agent steps of the run.
 
     Raises:
@@ -72,7 +72,7 @@ def read_processor_seconds(folder: Path, end: int) -> float | None:
 
 
 def processor_seconds() -> float:
-    """Returns the processor time of this process, of its children that have ended, and of those that run."""
+    """Returns the processor time of this process and its children, ended and running."""
     process = psutil.Process()
     own = process.cpu_times()
     used = own.user + own.system + own.children_user + own.children_system

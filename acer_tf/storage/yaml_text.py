@@ -12,11 +12,11 @@ from acer_tf.storage.paths import user_path
 from acer_tf.suggestions import suggestion
 
 LARGEST = 2**20
-"""Bytes of a file."""
+"""Most bytes of a file."""
 MOST_VALUES = 10_000
-"""In a text; an alias counts as many as it stands for."""
+"""Most values in a text; an alias counts as all values that it stands for."""
 LONGEST_NUMBER = 100
-"""Characters of a number."""
+"""Most characters of a number."""
 LARGEST_INT = 2**63
 
 _TAG = "tag:yaml.org,2002:"
@@ -29,7 +29,7 @@ _EXPONENT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
 
 
 class _Plain(yaml.SafeLoader):
-    """Builds numbers, text, lists and mappings alone, within limits; 1:10 and dates are text."""
+    """Builds only numbers, text, lists and mappings, within limits; 1:10 and dates are text."""
 
     def __init__(self, stream: bytes) -> None:
         super().__init__(stream)
@@ -45,11 +45,11 @@ class _Plain(yaml.SafeLoader):
         elif event.anchor in self._values_of:
             self._values += self._values_of[event.anchor]
         else:
-            raise ValueError(f"the alias *{event.anchor} stands for what it is in")
+            raise ValueError(f"the alias *{event.anchor} stands for something that contains it")
         if self._values > MOST_VALUES:
             raise ValueError(f"it holds more than {MOST_VALUES:,} values")
         if isinstance(node, yaml.ScalarNode):
-            node.value.encode()  # fails for halves of surrogate pairs, which nothing could write again
+            node.value.encode()  # fails for halves of surrogate pairs, which could not be written again
         return node
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
@@ -84,22 +84,22 @@ _Plain.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
 
 
 class _HandWritten(_Plain):
-    """Reads 7e-4 and 1e6 as numbers, too, which YAML 1.1 takes for text."""
+    """Also reads 7e-4 and 1e6 as numbers, which YAML 1.1 takes for text."""
 
 
 _HandWritten.add_implicit_resolver(f"{_TAG}float", _EXPONENT, list("-+.0123456789"))
 
 
 def settings_path(kind: str, name: str, folder: Path) -> Path:
-    """Returns the file of settings that a name stands for.
+    """Returns the file of settings with a name.
 
     Args:
-        kind: what the settings are, for the message.
-        name: of a file in the folder, without .yml, or the path of any other file, ending in .yml or .yaml.
-        folder: of the files that ship with this package.
+        kind: kind of settings, for the message.
+        name: name of a file in the folder, without .yml, or the path of any other file, ending in .yml or .yaml.
+        folder: folder of the files that ship with this package.
 
     Raises:
-        InputError: the folder has no such file; the message has the nearest.
+        InputError: the folder has no such file; the message suggests similar names.
     """
     if name.endswith((".yml", ".yaml")):
         return user_path(name)
@@ -116,14 +116,14 @@ def settings_names(folder: Path) -> list[str]:
 
 
 def load_settings(source: str, path: Path) -> dict[Any, Any]:
-    """Reads a file of settings that somebody has written.
+    """Reads a hand-written file of settings.
 
     Args:
-        source: what the file is, the beginning of error messages.
-        path: of the file.
+        source: description of the file, which begins error messages.
+        path: path of the file.
 
     Raises:
-        InputError: it cannot be read, or as of `parse_settings`.
+        InputError: it cannot be read, or as for `parse_settings`.
     """
     return parse_settings(source, read_bounded(path, LARGEST), _HandWritten)
 
@@ -132,9 +132,9 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
     """Parses a mapping.
 
     Args:
-        source: where the text comes from, the beginning of error messages.
+        source: where the text comes from, which begins error messages.
         text: YAML in UTF-8.
-        loader: how YAML is read.
+        loader: class that reads the YAML.
 
     Raises:
         InputError: it is not valid YAML, not a mapping, nested too deeply, or beyond a limit of this module.
@@ -148,7 +148,7 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
 
 
 def parse_typed(source: str, text: str) -> Any:
-    """Parses a value that somebody has typed, as `load_settings` reads those of a file; None is Python's, too.
+    """Parses a typed value as `load_settings` does in files; Python's None also counts as null.
 
     Raises:
         InputError: it is not valid YAML, nested too deeply, or beyond a limit of this module.
@@ -161,5 +161,5 @@ def _parsed(source: str, text: bytes, loader: type[_Plain]) -> Any:
         return loader(text).get_single_data()
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; expected names and values.") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a number that there is not, or a limit
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a malformed number, or a limit
         raise InputError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error

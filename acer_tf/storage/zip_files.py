@@ -1,27 +1,27 @@
-"""Checks of zip files of unknown origin, from their directory alone: nothing is unpacked."""
+"""Checks zip files of unknown origin by their directory alone, without unpacking anything."""
 
 import itertools
 import zipfile
 
 MOST_MEMBERS = 10_000
 LOCAL_HEADER = 30
-"""Bytes before a member's name and data."""
+"""Length in bytes of the header before a member's name and data."""
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def check_members(archive: zipfile.ZipFile, largest_unpacked: int) -> None:
     """Checks that the members can be read within limits.
 
-    The memory that they take is then at most the file's size and `largest_unpacked`: no byte of the file belongs to two
-    members, an uncompressed member announces the size that it has, and reading stops at the announced size.
+    Reading them then takes at most the memory of the file's size plus `largest_unpacked`: no byte of the file belongs
+    to two members, uncompressed members announce their true size, and reading stops at the announced size.
 
     Args:
-        archive: open for reading.
-        largest_unpacked: limit in bytes of all compressed members together; 0 refuses every compressed member.
+        archive: the archive, open for reading.
+        largest_unpacked: most bytes of all compressed members together; 0 refuses compressed members.
 
     Raises:
-        ValueError: there are more than `MOST_MEMBERS`, or two have the same name or share bytes, or one is compressed
-            in a way that this package never writes, announces a wrong size or is too large.
+        ValueError: there are more than `MOST_MEMBERS`, two of them have the same name or share bytes, or one is
+            compressed with a method that this package never uses, announces a wrong size or is too large.
     """
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:

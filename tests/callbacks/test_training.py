@@ -102,7 +102,7 @@ def test_the_best_model_of_lost_steps_is_kept(tmp_path: Path, capsys: pytest.Cap
     env = gym.make("CartPole-v1")
     kwargs = {"eval_freq": 1, "n_eval_episodes": 1, "log_path": tmp_path, "verbose": 0}
     make_agent().learn(8, EvalCallback(env, best_model_save_path=tmp_path, **kwargs))
-    assert "best_model.zip is of step 16, which this training has not reached yet; it is " in capsys.readouterr().err
+    assert "best_model.zip is from step 16, which this run has not reached yet; it is now " in capsys.readouterr().err
     assert ACER.load(tmp_path / "best_model-000000000016").num_timesteps == 16
     assert ACER.load(tmp_path / "best_model").num_timesteps <= 8
 

@@ -35,7 +35,7 @@ def test_words_and_mappings(words: list[str], arguments: dict[str, Any]) -> None
         ("gravity:[1", r"'\[1' is not valid YAML"),
         ("x:!!python/object/apply:os.getcwd []", "is not valid YAML: could not determine a constructor"),
         ("x:" + "[" * 10_000, "is nested too deeply"),
-        ("{a: &x [*x]}", "the alias .x stands for what it is in"),
+        ("{a: &x [*x]}", "the alias .x stands for something that contains it"),
         ("{1: 2}", "expected names and values"),
         (":5", "expected names and values"),
     ],

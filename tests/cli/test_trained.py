@@ -112,7 +112,7 @@ def test_a_file_comes_before_an_agent_of_its_name_that_ships(tmp_path: Path, mon
 
 
 def test_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a single agent; a checkpoint is chosen in the folder of a run"):
+    with pytest.raises(InputError, match="is a single agent; to choose a checkpoint, give a run folder"):
         find_trained(Path("cartpole"), None, 5)
     with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a checkpoint, a file"):
         find_trained(Path("nowhere"), None)

@@ -146,7 +146,9 @@ def test_bad_input(run: Path, nothing: Path) -> None:
         read_saved_agent(nothing, "best")
     with pytest.raises(InputError, match="empty has no checkpoint at step 5; nor at any other"):
         read_saved_agent(nothing, 5)
-    with pytest.raises(InputError, match=r"step-000000000300 is a single agent; a checkpoint is chosen in the folder"):
+    with pytest.raises(
+        InputError, match=r"step-000000000300 is a single agent; to choose a checkpoint, give a run folder"
+    ):
         read_saved_agent(folder(run, 300), 300)
     for step in (100, 200, 300):
         (folder(run, step) / "state.json").write_text("{}")
@@ -169,9 +171,9 @@ def test_a_checkpoint_without_a_description_of_its_agent_says_so(tmp_path: Path)
         ({"agent": {"data": []}, "model": {}}, r"300 is damaged: it does not describe its agent\.$"),
         (
             {"agent": {"data": {}}, "model": {"param/a": 5}},
-            r"300 is damaged: model/param/a of its agent is no array\.$",
+            r"300 is damaged: model/param/a of its agent is not an array\.$",
         ),
-        ({"agent": {"data": {}, "random/a": 5}}, r"300 is damaged: random/a of its agent is no array\.$"),
+        ({"agent": {"data": {}, "random/a": 5}}, r"300 is damaged: random/a of its agent is not an array\.$"),
     ],
 )
 def test_a_forged_state_is_told(run: Path, state: Any, message: str) -> None:
@@ -201,7 +203,7 @@ def test_a_whole_number_of_steps_may_be_written_as_another(run: Path, capsys: py
     assert read_saved_agent(run).name == str(run / "model.zip")
     keep_lost(run / "model.zip", 5)
     assert (run / "model-002500000000.zip").exists()
-    assert "is of step 2,500,000,000, which this training has not reached" in capsys.readouterr().err
+    assert "is from step 2,500,000,000, which this run has not reached" in capsys.readouterr().err
 
 
 def forged(path: Path, learned: Any) -> None:

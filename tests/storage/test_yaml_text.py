@@ -44,7 +44,7 @@ LAUGHS = b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
             b"a: &a {x: 1}\nb: &b {<<: [" + b"*a," * 9999 + b"]}",
             "it is not valid YAML: it holds more than 10,000 values",
         ),
-        (b"a: &x [*x]", r"it is not valid YAML: the alias \*x stands for what it is in"),
+        (b"a: &x [*x]", r"it is not valid YAML: the alias \*x stands for something that contains it"),
         (b"a: !!python/object/apply:os.getpid []", "it is not valid YAML: could not determine a constructor"),
         (b"[1]", "it holds a list; expected settings by name"),
         (b"", "it is empty"),

@@ -95,7 +95,7 @@ def test_the_best_of_steps_that_are_lost_is_kept(tmp_path: Path, capsys: pytest.
     resumed.load_state_dict({"step": 400, "best": 5.0})
     assert (tmp_path / "best.zip").read_bytes() == lost and resumed.state_dict() == {"step": 400, "best": 5.0}
     resumed.load_state_dict({"step": 200, "best": 5.0})
-    assert "best.zip is of step 400, which this training has not reached yet; it is " in capsys.readouterr().err
+    assert "best.zip is from step 400, which this run has not reached yet; it is now " in capsys.readouterr().err
     assert (tmp_path / "best-000000000400.zip").read_bytes() == lost and not (tmp_path / "best.zip").exists()
     assert resumed.state_dict() == {"step": 200, "best": None}
 
