@@ -14,7 +14,7 @@ from acer_tf.system.console import say
 
 @dataclasses.dataclass(frozen=True)
 class Fetch:
-    """Fetches an agent that `acer publish` published, checks it, and makes it a run folder."""
+    """Fetches an agent that `acer publish` published, checks it, and puts it into a run folder."""
 
     repo: Positional[str]
     """Repository OWNER/NAME on the Hub, or a local folder, such as ./agents/pong."""

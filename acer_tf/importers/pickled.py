@@ -142,7 +142,7 @@ class _Machine:
         if isinstance(value, np.ndarray | bytes):
             self._bytes_left -= value.nbytes if isinstance(value, np.ndarray) else len(value)
         if self._bytes_left < 0:
-            raise ValueError("its arrays are larger than the file")
+            raise ValueError("its arrays are larger than the pickle")
         return value
 
 
