@@ -117,5 +117,5 @@ def test_something_else_is_refused_in_one_sentence(tmp_path: Path, value: Any, m
 
 
 def test_convolutions_whose_strides_are_unknown_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="whose strides are in no file"):
+    with pytest.raises(InputError, match="whose strides no file holds"):
         read_baselines(write_joblib(tmp_path / "agent", recording("conv_only")))

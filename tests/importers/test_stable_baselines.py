@@ -260,8 +260,8 @@ def test_layers_that_no_policy_has_are_told(tmp_path: Path, layers: dict[str, Ar
         ([*as_list(changed()), B], "it has 15 arrays"),
         ([*as_list(changed())[:-1], "b"], "one of its parameters is not an array"),
         ([], "it has 0 arrays"),
-        ({"model/q/b:0": "b"}, "'model/q/b:0' is not known"),
-        ({3: B}, "'3' is not known"),
+        ({"model/q/b:0": "b"}, "'model/q/b:0' is unknown"),
+        ({3: B}, "'3' is unknown"),
         ("text", "expected settings and parameters"),
     ],
 )

@@ -29,7 +29,9 @@ def test_a_name_that_is_like_another_one_is_told() -> None:
             check_flags("it", [name], has_command_line=True)
         with pytest.raises(InputError, match=rf"^it: {name} cannot be set in a file; leave it out\.$"):
             check_flags("it", [name], has_command_line=False)
-    with pytest.raises(InputError, match=r"^it: network_kwargs is .*; give its entries as flags, such as num_h"):
+    with pytest.raises(
+        InputError, match=r"^it: network_kwargs cannot be set in a file; give its entries as flags, such as num_h"
+    ):
         check_flags("it", ["network_kwargs"], has_command_line=True)
     with pytest.raises(InputError, match=r"^it: xyzzy cannot be set in a file; files set hyper-parameters\.$"):
         check_flags("it", ["xyzzy"], has_command_line=True)
