@@ -55,7 +55,7 @@ def without(arrays: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "exact_match", "message"),
     [
-        (lambda a: without(a, KERNEL), True, r"the parameters lack pi_head/kernel; exact_match=False leaves those"),
+        (lambda a: without(a, KERNEL), True, r"the parameters lack pi_head/kernel; exact_match=False leaves these"),
         (lambda a: {}, True, r"lack pi/mlp_fc0/kernel, pi/mlp_fc0/bias, pi_head/kernel and 3 more"),
         (lambda a: {}, False, "no parameters are given; the model has pi/mlp_fc0/kernel, pi/mlp_fc0/bias, pi_head/"),
         (lambda a: a | {"pi_head/scale": np.ones(2)}, True, "the model has no pi_head/scale; get_parameters"),
