@@ -193,7 +193,7 @@ def _rows(array: Array, shape: tuple[int, ...]) -> Array:
     """Reshapes [..., *shape] to [..., F]."""
     naxes = array.ndim - len(shape)
     if naxes < 0 or array.shape[naxes:] != shape:
-        raise InputError(f"an observation has shape {array.shape}; expected {shape}, or a batch of such.")
+        raise InputError(f"an observation has shape {array.shape}; expected {shape}, or a batch of these.")
     return array.reshape(*array.shape[:naxes], math.prod(shape))
 
 
