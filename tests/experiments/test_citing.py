@@ -117,7 +117,7 @@ def test_an_experiment_without_results_is_not_cited_and_one_under_way_has_no_num
     assert b"## sample" not in files[CITING] and len(files[SETTINGS].splitlines()) == 1
     under_way = {("a", "CartPole-v1"): [result(1.0, trained=500)], ("b", "CartPole-v1"): []}
     files = citing_files([find(experiment(REACHES), under_way)])
-    assert "No run is whole yet" in files[CITING].decode().split("## sample")[1]
+    assert "No run is complete yet" in files[CITING].decode().split("## sample")[1]
     (row,) = csv.DictReader(io.StringIO(files[SETTINGS].decode()))
     assert (row["experiment"], row["variation"], row["total_timesteps"], row["gamma"]) == (
         "sample",
