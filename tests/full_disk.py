@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def full_disk(size: int) -> Iterator[Callable[[], None]]:
-    """Lets no file grow beyond so many bytes: a write takes what still fits, and then fails; yields what makes room."""
+    """Limits files to `size` bytes: a write stores what still fits, then fails. Yields a function that makes room."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def make_room() -> None:

@@ -1,4 +1,4 @@
-"""Ids of gymnasium's for a while."""
+"""Temporary gymnasium ids."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ import gymnasium
 
 @contextlib.contextmanager
 def registered(name: str, entry: str | Callable[..., Any], **kwargs: Any) -> Iterator[None]:
-    """An id, within the block, of what an entry point makes with these arguments."""
+    """Registers an id for an entry point and its arguments while the block runs."""
     gymnasium.register(name, entry, kwargs=kwargs)
     try:
         yield

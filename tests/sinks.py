@@ -1,4 +1,4 @@
-"""A sink that notes what a training loop tells."""
+"""A sink that records everything a training loop reports."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from acer_tf.segment import Episode
 
 
 class RecordingSink(Sink):
-    """Keeps everything."""
+    """Keeps rows, step counts and episodes in the order in which they arrive."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, float]] = []
